@@ -1,0 +1,1 @@
+"""Questions asked of the system: the seven benchmarks, statistics, tables and figures."""
