@@ -115,6 +115,8 @@ class Attempt:
         prediction: the final answer, "" if none was given.
         correct: exact match against the question's answers.
         malformed: the episode ended by forfeit or without any answer, so it says nothing about the cards it was given.
+        end: how it ended: "answered", "forfeit" (too many malformed turns) or "out_of_turns".
+        texts: what the Solver wrote, turn by turn.
         searches: the searches made, in order.
         cards: (card id, similarity) of each Skill Card shown, best first; () in Off mode.
     """
@@ -122,6 +124,8 @@ class Attempt:
     prediction: str
     correct: bool
     malformed: bool
+    end: str = "answered"
+    texts: tuple[str, ...] = ()
     searches: tuple[SearchCall, ...] = ()
     cards: tuple[tuple[str, float], ...] = ()
 
