@@ -1,1 +1,458 @@
-"""The rules of the game. Pure: no Gymnasium, no network, no clock, no global randomness. (Under construction: the interface.)"""
+"""The rules of the game (paper, section 1). Pure: no Gymnasium, no network, no clock, no global randomness.
+
+An episode starts from a `Target`: the Challenger searches and poses a question; if it is valid, a group of G Solver attempts
+plays it, one after the other, and their solve rate rewards the Challenger. Or it starts from a `Question` for the Solver alone.
+
+`act` carries out a whole turn. For batches, `submit` and `resume` split it at the search: `submit` returns the query that the
+turn asks for, so that many games can share one call of the retriever.
+"""
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from sesa_env.errors import ConfigError, ProtocolError, RetrievalError, SesaError
+from sesa_env.grading import exact_match
+from sesa_env.memory.base import CardHit, MemorySnapshot
+from sesa_env.players.base import View
+from sesa_env.prompts import load_prompt
+from sesa_env.protocol import clean, parse_turn, render_cards, render_information
+from sesa_env.rewards import RewardConfig, challenger_reward
+from sesa_env.types import Attempt, Group, Passage, Question, Role, SearchCall, Target
+from sesa_env.validity import Proposal, ValidityConfig, rag_verify, reject_reason
+from sesa_env.worlds import World
+
+_ALLOWED = {Role.CHALLENGER: frozenset({"search", "question"}), Role.SOLVER: frozenset({"search", "answer"})}
+_FINISH = {Role.CHALLENGER: "<question>...</question>", Role.SOLVER: "<answer>...</answer>"}
+_TASK_LIMIT = 4000  # characters of a foreign question or target shown in a prompt
+
+
+@dataclass(frozen=True, slots=True)
+class GameConfig:
+    """The numbers in the rules; the defaults are the paper's where it gives them (sections 1, 3 and 6)."""
+
+    group_size: int = 5
+    """G: Solver attempts at each question."""
+    max_turns: int = 10
+    """Turns of one Solver attempt; without an answer it is then truncated."""
+    challenger_max_turns: int = 10
+    """Turns of the Challenger; without a question it is then rejected."""
+    max_searches: int = 9
+    """Searches of one seat; once they are spent it must answer or pose."""
+    top_k: int = 3
+    """Passages shown for each search."""
+    max_strikes: int = 3
+    """A seat's malformed turns until it forfeits."""
+    max_action_chars: int = 20_000
+    """A longer turn is malformed."""
+    max_passage_chars: int = 2_000
+    """A longer passage is cut when shown."""
+    reward: RewardConfig = field(default_factory=RewardConfig)
+    """Which rewards, and their numbers."""
+    validity: ValidityConfig = field(default_factory=ValidityConfig)
+    """The numbers in the Challenger's filters."""
+
+    def __post_init__(self) -> None:
+        """Refuses numbers that no game can be played with."""
+        lowest = {"max_searches": 0}
+        for name in ("group_size", "max_turns", "challenger_max_turns", "max_searches", "top_k", "max_strikes"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < lowest.get(name, 1):
+                raise ConfigError(f"{name}: expected a whole number of at least {lowest.get(name, 1)}; got {value!r}")
+        for name in ("max_action_chars", "max_passage_chars"):
+            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
+                raise ConfigError(f"{name}: expected a whole number of at least 1; got {getattr(self, name)!r}")
+
+
+class Turn(NamedTuple):
+    """One turn as it happened.
+
+    Attributes:
+        actor: who acted.
+        text: what it wrote.
+        observation: what the next actor is shown: the answer to this turn, the next seat's prompt, or "" at the end.
+        reward: what the actor earned by this turn.
+        event: "search", "answer", "question", "malformed", "forfeit", "over_budget", "search_failed", "out_of_turns" or the
+            reason why the Challenger's question was rejected, as "rejected:REASON".
+        terminated: the episode is over by the rules.
+        truncated: the episode is over because a seat ran out of turns.
+    """
+
+    actor: Role
+    text: str
+    observation: str
+    reward: float
+    event: str
+    terminated: bool
+    truncated: bool
+
+
+Outcome = Turn
+"""What `SearchGame.act` returns: the turn, as the transcript keeps it."""
+
+
+@dataclass(slots=True)
+class Seat:
+    """One seat's part of an episode: a Challenger's turn at posing, or one Solver attempt."""
+
+    role: Role
+    prompt: str
+    turns_left: int
+    searches_left: int
+    turns: list[tuple[str, str]] = field(default_factory=list)
+    searches: list[SearchCall] = field(default_factory=list)
+    strikes: int = 0
+
+
+@dataclass(slots=True)
+class GameState:
+    """All that changes during an episode: plain data, so a deep copy is a snapshot and pickles across processes."""
+
+    task: Target | Question
+    seed: int
+    noise: tuple[Passage, ...] | None
+    seat: Seat | None
+    question: Question | None = None
+    cards: tuple[CardHit, ...] = ()
+    attempts: list[Attempt] = field(default_factory=list)
+    transcript: list[Turn] = field(default_factory=list)
+    proposal: Proposal | None = None
+    evidence: tuple[Passage, ...] = ()
+    reject_reason: str = ""
+    rewards: dict[str, dict[str, float]] = field(default_factory=dict)
+    pending: tuple[str, str] | None = None
+    failed_searches: int = 0
+
+
+class SearchGame:
+    """One game. Reuse it: `reset` begins a new episode.
+
+    Args:
+        world: what is played on.
+        config: the numbers in the rules.
+        memory: the frozen skill memory that the Solver is shown cards from; None is Off mode. The Challenger never sees it.
+    """
+
+    def __init__(self, world: World, config: GameConfig | None = None, memory: MemorySnapshot | None = None) -> None:
+        self.world = world
+        self.config = config or GameConfig()
+        self.memory = memory
+        self._state: GameState | None = None
+
+    # ---- the episode ----------------------------------------------------------------------------------------------
+
+    def reset(
+        self,
+        task: Target | Question,
+        seed: int = 0,
+        noise: Sequence[Passage] | None = None,
+        cards: Sequence[CardHit] | None = None,
+    ) -> str:
+        """Begins an episode.
+
+        Args:
+            task: a `Target` for the Challenger to pose about, or a `Question` for the Solver.
+            seed: of all randomness in the episode: the noise documents and their shuffle; at least 0.
+            noise: documents of other trajectories for RAG verification; None lets the game search for other targets' answers.
+            cards: cards already retrieved for the question, to spare a look-up; None asks the memory.
+
+        Returns:
+            The first actor's prompt.
+        """
+        self._state = state = GameState(task, seed, None if noise is None else tuple(noise), None)
+        if isinstance(task, Target):
+            state.rewards[Role.CHALLENGER.value] = {}
+            return self._seat_challenger(state, task)
+        if not task.answers:
+            raise ConfigError(f"question {task.id!r}: expected at least one gold answer; got none")
+        return self._open_question(state, task, cards)
+
+    @property
+    def actor(self) -> Role | None:
+        """Whose turn it is; None when the episode is over or none has begun."""
+        return self._state.seat.role if self._state is not None and self._state.seat is not None else None
+
+    @property
+    def state(self) -> GameState:
+        """The running episode. Read it; only the game writes it."""
+        if self._state is None:
+            raise SesaError("no episode has begun; call reset first")
+        return self._state
+
+    @property
+    def attempts(self) -> list[Attempt]:
+        """The finished Solver attempts, in order."""
+        return self.state.attempts
+
+    @property
+    def question(self) -> Question | None:
+        """The question in play; None until a valid one is posed."""
+        return self.state.question
+
+    @property
+    def group(self) -> Group | None:
+        """The question with its finished attempts, for the skill memory; None before the first is finished."""
+        state = self.state
+        if state.question is None or not state.attempts:
+            return None
+        return Group(state.question, tuple(state.attempts), state.evidence)
+
+    def view(self) -> View:
+        """Returns all that the actor may see."""
+        state, seat = self.state, self._seat()
+        solving = seat.role is Role.SOLVER
+        target = state.task if isinstance(state.task, Target) and not solving else None
+        return View(
+            role=seat.role,
+            prompt=seat.prompt,
+            turns=tuple(seat.turns),
+            question=state.question.text if solving and state.question else "",
+            target=target.answer if target else "",
+            hops=target.hops if target else 0,
+            cards=state.cards if solving else (),
+            searches=tuple(seat.searches),
+            turns_left=seat.turns_left,
+            searches_left=seat.searches_left,
+        )
+
+    def act(self, text: str) -> Outcome:
+        """Plays one whole turn of the actor.
+
+        Args:
+            text: what it wrote; any string. Text that is not one well-formed action costs a strike and never raises.
+
+        Returns:
+            The turn: what the next actor is shown, what this one earned, and whether the episode is over.
+        """
+        query = self.submit(text)
+        if query is None:
+            return self.state.transcript[-1]
+        try:
+            hits = self.world.retriever.search([query], self.config.top_k)[0]
+        except RetrievalError:
+            return self.resume(None)
+        return self.resume(hits)
+
+    def submit(self, text: str) -> str | None:
+        """Begins the actor's turn.
+
+        Returns:
+            The query that must be answered with `resume`; None when the turn is complete: it is then `state.transcript[-1]`.
+        """
+        state, seat = self.state, self._seat()
+        if state.pending is not None:
+            raise SesaError("a search is pending; expected resume(passages), got submit(text)")
+        if not text.isascii():
+            text = text.encode("utf-8", "replace").decode("utf-8")  # lone surrogates cannot be stored
+        seat.turns_left -= 1
+        try:
+            action = parse_turn(text, _ALLOWED[seat.role], self.config.max_action_chars)
+        except ProtocolError as error:
+            self._malformed(text, str(error))
+            return None
+        if action.kind == "search":
+            if seat.searches_left > 0:
+                state.pending = (text, action.content)
+                return action.content
+            self._go_on(text, f"Error: you have no searches left. Write {_FINISH[seat.role]} now.", 0.0, "over_budget")
+        elif action.kind == "answer":
+            self._end_attempt(text, action.content, "answered")
+        else:
+            self._pose(text, action.content)
+        return None
+
+    def resume(self, passages: Sequence[Passage] | None) -> Outcome:
+        """Completes a turn that asked for a search.
+
+        Args:
+            passages: what the search brought, best first; None when it could not be carried out. The player then reads that
+                the tool failed, keeps the search in its budget, and gets no document.
+
+        Returns:
+            The turn.
+        """
+        state, seat = self.state, self._seat()
+        if state.pending is None:
+            raise SesaError("no search is pending; expected submit(text) first")
+        text, query = state.pending
+        state.pending = None
+        if passages is None:
+            state.failed_searches += 1
+            self._go_on(text, "Error: the search tool failed. Search again or go on without it.", 0.0, "search_failed")
+        else:
+            seat.searches_left -= 1
+            seat.searches.append(SearchCall(query, tuple(passages)))
+            self._go_on(text, render_information(passages, self.config.max_passage_chars), 0.0, "search")
+        return state.transcript[-1]
+
+    def snapshot(self) -> GameState:
+        """Returns a copy of the running episode: picklable plain data."""
+        return copy.deepcopy(self.state)
+
+    def restore(self, snapshot: GameState) -> None:
+        """Goes back to a snapshot. The rest of the episode is then the same function of the texts, in any process."""
+        self._state = copy.deepcopy(snapshot)
+
+    # ---- one seat -------------------------------------------------------------------------------------------------
+
+    def _seat(self) -> Seat:
+        seat = self.state.seat
+        if seat is None:
+            raise SesaError("the episode is over; call reset to begin another")
+        return seat
+
+    def _seat_challenger(self, state: GameState, target: Target) -> str:
+        prompt = load_prompt("challenger").format(
+            max_turns=self.config.challenger_max_turns,
+            hops=target.hops,
+            min_words=self.config.validity.min_words,
+            target=clean(target.answer, _TASK_LIMIT),
+        )
+        state.seat = Seat(Role.CHALLENGER, prompt, self.config.challenger_max_turns, self.config.max_searches)
+        return prompt
+
+    def _seat_solver(self, state: GameState, question: Question) -> str:
+        prompt = load_prompt("solver").format(
+            max_turns=self.config.max_turns,
+            skills=render_cards(state.cards),
+            question=clean(question.text, _TASK_LIMIT),
+        )
+        state.seat = Seat(Role.SOLVER, prompt, self.config.max_turns, self.config.max_searches)
+        return prompt
+
+    def _open_question(self, state: GameState, question: Question, cards: Sequence[CardHit] | None = None) -> str:
+        if cards is None:
+            cards = self.memory.retrieve([question.text])[0] if self.memory is not None else ()
+        state.question, state.cards = question, tuple(cards)
+        state.rewards[Role.SOLVER.value] = {}
+        if not state.evidence:
+            found = (self.world.corpus.find(passage_id) for passage_id in question.evidence)
+            state.evidence = tuple(passage for passage in found if passage is not None)
+        return self._seat_solver(state, question)
+
+    def _earn(self, role: Role, component: str, amount: float) -> float:
+        """Adds to a role's named reward component; a Solver's components are summed over the attempts of its group."""
+        components = self.state.rewards[role.value]
+        components[component] = components.get(component, 0.0) + amount
+        return amount
+
+    def _record(self, actor: Role, text: str, observation: str, reward: float, event: str, *, truncated: bool = False) -> None:
+        """Closes a turn; the seat has been advanced already, so its absence means that the episode is over."""
+        state = self.state
+        over = state.seat is None
+        state.transcript.append(Turn(actor, text, observation, reward, event, over and not truncated, over and truncated))
+
+    def _go_on(self, text: str, observation: str, reward: float, event: str) -> None:
+        """Ends a turn after which the same seat acts again, if it has turns left."""
+        seat = self._seat()
+        if seat.turns_left == 0:
+            self._out_of_turns(text, reward, event)
+            return
+        if seat.turns_left == 1:
+            observation += f"\nThis is your last turn. Write {_FINISH[seat.role]} now."
+        elif seat.searches_left == 0 and event == "search":
+            observation += f"\nYou have no searches left. Write {_FINISH[seat.role]} now."
+        seat.turns.append((text, observation))
+        self._record(seat.role, text, observation, reward, event)
+
+    def _malformed(self, text: str, message: str) -> None:
+        seat = self._seat()
+        seat.strikes += 1
+        reward = self._earn(seat.role, "malformed", -self.config.reward.malformed)
+        if seat.strikes < self.config.max_strikes:
+            self._go_on(text, f"Error: {message}", reward, "malformed")
+        elif seat.role is Role.SOLVER:
+            self._end_attempt(text, "", "forfeit", reward)
+        else:
+            self._reject(text, "no_question", reward)
+
+    def _out_of_turns(self, text: str, reward: float, event: str) -> None:
+        if self._seat().role is Role.SOLVER:
+            self._end_attempt(text, "", "out_of_turns", reward)
+        else:
+            self._reject(text, "no_question", reward, truncated=True)
+
+    # ---- the Challenger's question ----------------------------------------------------------------------------------
+
+    def _pose(self, text: str, content: str) -> None:
+        """Puts a posed question through the filters, then RAG verification; a valid one goes to the Solver group."""
+        state, seat = self.state, self._seat()
+        assert isinstance(state.task, Target)
+        proposal = state.proposal = Proposal(content, state.task, tuple(seat.searches))
+        reason = reject_reason(proposal, self.config.validity)
+        if reason:
+            self._reject(text, reason)
+            return
+        verdict = rag_verify(proposal, self.world.verifier, self._noise(state.task), state.seed)
+        if verdict is None:
+            self._reject(text, "unverified")
+            return
+        own = {passage.id: passage for call in proposal.searches for passage in call.passages}
+        evidence = verdict.evidence or tuple(own)
+        found = (own.get(passage_id) or self.world.corpus.find(passage_id) for passage_id in evidence)
+        state.evidence = tuple(passage for passage in found if passage is not None)
+        question = Question(
+            id=f"posed:{state.task.id}:{state.seed}",
+            text=content,
+            answers=tuple(dict.fromkeys((*state.task.answers, *verdict.answers))),
+            hops=state.task.hops,
+            family=verdict.family,
+            evidence=evidence,
+            entities=verdict.entities,
+            source="challenger",
+        )
+        observation = self._open_question(state, question)
+        self._record(Role.CHALLENGER, text, observation, 0.0, "question")
+
+    def _noise(self, target: Target) -> tuple[Passage, ...]:
+        """The documents of N other trajectories: those given to `reset`, or what searches for N other targets bring."""
+        state, wanted = self.state, self.config.validity.noise
+        if state.noise is not None:
+            return state.noise
+        pool = self.world.targets
+        if not wanted or len(pool) < 2:
+            return ()
+        picks = np.random.default_rng((state.seed, 1)).choice(len(pool), size=min(wanted + 1, len(pool)), replace=False)
+        answers = [pool[i].answer for i in picks if pool[i].answer != target.answer][:wanted]
+        hits = self.world.retriever.search(answers, self.config.top_k)
+        return tuple(passage for found in hits for passage in found)
+
+    def _reject(self, text: str, reason: str, reward: float = 0.0, *, truncated: bool = False) -> None:
+        """Ends the episode with an invalid question (section 3)."""
+        state = self.state
+        state.reject_reason, state.seat = reason, None
+        reward += self._earn(Role.CHALLENGER, "invalid", self.config.reward.invalid)
+        self._record(Role.CHALLENGER, text, "", reward, f"rejected:{reason}", truncated=truncated)
+
+    # ---- the Solver's answer ----------------------------------------------------------------------------------------
+
+    def _end_attempt(self, text: str, prediction: str, end: str, reward: float = 0.0) -> None:
+        """Ends one Solver attempt and seats the next; after the last, the Challenger earns its reward."""
+        state, seat = self.state, self._seat()
+        question = state.question
+        assert question is not None
+        correct = end == "answered" and exact_match(prediction, question.answers)
+        state.attempts.append(
+            Attempt(
+                prediction=prediction,
+                correct=correct,
+                malformed=end != "answered",
+                end=end,
+                texts=(*(written for written, _ in seat.turns), text),
+                searches=tuple(seat.searches),
+                cards=tuple((hit.card.id, hit.similarity) for hit in state.cards),
+            )
+        )
+        reward += self._earn(Role.SOLVER, "exact_match", float(correct))
+        event = "answer" if end == "answered" else end
+        if len(state.attempts) < self.config.group_size:
+            self._record(Role.SOLVER, text, self._seat_solver(state, question), reward, event)
+            return
+        state.seat = None
+        if isinstance(state.task, Target):
+            solve_rate = sum(attempt.correct for attempt in state.attempts) / len(state.attempts)
+            self._earn(Role.CHALLENGER, self.config.reward.challenger, challenger_reward(solve_rate, self.config.reward))
+        self._record(Role.SOLVER, text, "", reward, event, truncated=end == "out_of_turns")

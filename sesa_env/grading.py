@@ -1,4 +1,4 @@
-"""Scores of a predicted answer: SQuAD's normalisation after Unicode NFC, exact match and F1 over all aliases (paper, section 6)."""
+"""Scores of an answer: SQuAD's normalisation after Unicode NFC, exact match and F1 over all aliases (paper, section 6)."""
 
 import re
 import string
@@ -11,7 +11,6 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
-@lru_cache(maxsize=65536)
 def normalise(text: str) -> str:
     """Normalises an answer: NFC, lower case, no ASCII punctuation, no articles, single spaces.
 
@@ -25,6 +24,9 @@ def normalise(text: str) -> str:
     return " ".join(_ARTICLES.sub(" ", text).split())
 
 
+_normalise_answer = lru_cache(maxsize=65536)(normalise)  # gold answers and aliases come again and again; passages do not
+
+
 def exact_match(prediction: str, answers: Iterable[str]) -> bool:
     """Says whether the prediction equals one of the answers after normalisation.
 
@@ -34,12 +36,12 @@ def exact_match(prediction: str, answers: Iterable[str]) -> bool:
     predicted = normalise(prediction)
     if not predicted:
         return bool(prediction.strip()) and prediction.strip() in {answer.strip() for answer in answers}
-    return any(predicted == normalise(answer) for answer in answers)
+    return any(predicted == _normalise_answer(answer) for answer in answers)
 
 
 def f1(prediction: str, answers: Iterable[str]) -> float:
     """Returns the best token F1 against any answer, in [0, 1] (SQuAD's rule; yes, no and noanswer only match whole)."""
-    return max((_token_f1(normalise(prediction), normalise(answer)) for answer in answers), default=0.0)
+    return max((_token_f1(normalise(prediction), _normalise_answer(answer)) for answer in answers), default=0.0)
 
 
 def _token_f1(predicted: str, gold: str) -> float:
@@ -57,4 +59,4 @@ def _token_f1(predicted: str, gold: str) -> float:
 def contains_answer(text: str, answers: Iterable[str]) -> bool:
     """Says whether a normalised answer occurs in the normalised text at word boundaries."""
     padded = f" {normalise(text)} "
-    return any(f" {normalised} " in padded for answer in answers if (normalised := normalise(answer)))
+    return any(f" {normalised} " in padded for answer in answers if (normalised := _normalise_answer(answer)))

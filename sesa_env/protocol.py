@@ -1,0 +1,141 @@
+"""The tag grammar: parses what players write and renders what they are shown (paper, section 8: the tags).
+
+A turn is any number of `<think>...</think>` blocks and exactly one action: `<search>`, `<answer>` or `<question>` with its
+closing tag. Text outside tags is ignored. Only the game writes `<information>` and `<skills>`; whatever it puts inside, and
+every text that comes from a corpus, a card or the other player, is escaped, so that no such text can end a block or pose as a
+tag.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from sesa_env.errors import ProtocolError
+from sesa_env.memory.base import CardHit
+from sesa_env.types import Passage
+
+ACTIONS = frozenset({"search", "answer", "question"})
+_RESERVED = frozenset({"information", "skills"})
+_TAG = re.compile(r"<(/?)(think|search|answer|question|information|skills)>")
+# Wider than `_TAG`: upper case and blanks would not parse, but a language model could still read them as tags.
+_TAG_LIKE = re.compile(r"<(?=[\s/]{0,8}(?:think|search|answer|question|information|skills)\b)", re.IGNORECASE)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ud800-\udfff\ufeff]+")
+
+
+class Action(NamedTuple):
+    """A parsed turn: `kind` is "search", "answer" or "question", `content` the stripped text between its tags."""
+
+    kind: str
+    content: str
+
+
+def parse_turn(text: str, allowed: frozenset[str], max_chars: int = 20_000) -> Action:
+    """Parses one turn of a player, in time linear in its length.
+
+    Args:
+        text: what the player wrote.
+        allowed: the action tags that this player may use.
+        max_chars: a longer text is refused.
+
+    Returns:
+        The action.
+
+    Raises:
+        ProtocolError: the text is not exactly one well-formed, allowed action; the message tells the player what to write.
+    """
+    if len(text) > max_chars:
+        raise ProtocolError(f"That turn has {len(text)} characters. Write at most {max_chars}.")
+    action: Action | None = None
+    opened, start = "", 0
+    for match in _TAG.finditer(text):
+        slash, name = match.groups()
+        if not opened:
+            _check_opening(slash, name, allowed)
+            if action is not None and name != "think":
+                raise ProtocolError("Write one action a turn, not several.")
+            opened, start = name, match.end()
+        elif slash and name == opened:
+            if name != "think":
+                action = Action(name, text[start : match.start()].strip())
+            opened = ""
+        elif opened != "think":  # inside a thought, tags are only words
+            raise ProtocolError(f"<{opened}> is not closed before <{slash}{name}>. Close it with </{opened}>.")
+    if opened:
+        raise ProtocolError(f"<{opened}> is never closed. Close it with </{opened}>.")
+    if action is None:
+        raise ProtocolError(f"No action found. Write one of {_names(allowed)}.")
+    if not action.content:
+        raise ProtocolError(f"<{action.kind}> is empty. Write something between the tags.")
+    return action
+
+
+def _check_opening(slash: str, name: str, allowed: frozenset[str]) -> None:
+    if slash:
+        raise ProtocolError(f"</{name}> closes nothing. Open it with <{name}> first.")
+    if name in _RESERVED:
+        raise ProtocolError(f"<{name}> is written by the game, never by a player.")
+    if name != "think" and name not in allowed:
+        raise ProtocolError(f"<{name}> is not yours to use. Write one of {_names(allowed)}.")
+
+
+def _names(allowed: frozenset[str]) -> str:
+    return " or ".join(f"<{name}>...</{name}>" for name in sorted(allowed, reverse=True))
+
+
+def clean(text: str, limit: int | None = None) -> str:
+    """Makes foreign text safe to show: on one line, without control characters and tags, cut after `limit` characters.
+
+    Args:
+        text: text from a corpus, a card, a data set or the other player.
+        limit: the greatest number of characters kept of the text before escaping; None for all.
+
+    Returns:
+        The text on one line, `<` before a tag name written as `&lt;`.
+    """
+    if limit is not None and len(text) > limit:
+        text = text[:limit] + "..."
+    text = " ".join(text.split())
+    if not text.isprintable():
+        text = _CONTROL.sub("", text)
+    return _TAG_LIKE.sub("&lt;", text) if "<" in text else text
+
+
+@lru_cache(maxsize=16384)
+def _render_passage(title: str, text: str, limit: int) -> str:
+    return f'(Title: "{clean(title, limit)}") {clean(text, limit)}'
+
+
+def render_information(passages: Sequence[Passage], limit: int) -> str:
+    """Renders search results as the observation, one passage a line.
+
+    Args:
+        passages: the hits, best first; may be empty.
+        limit: the greatest number of characters shown of each passage.
+
+    Returns:
+        An `<information>` block; a passage cannot end it or begin another line.
+    """
+    lines = [f"Doc {rank} {_render_passage(hit.title, hit.text, limit)}" for rank, hit in enumerate(passages, 1)]
+    return "<information>\n" + "\n".join(lines or ["Nothing was found. Try other words."]) + "\n</information>"
+
+
+def render_cards(cards: Sequence[CardHit]) -> str:
+    """Renders Skill Cards for the Solver's prompt, with their similarity but without their counters (paper, section 4).
+
+    Returns:
+        A `<skills>` block with a trailing blank line, or "" without cards.
+    """
+    if not cards:
+        return ""
+    lines = ["<skills>", "Search skills learned earlier; use one only where it fits the question."]
+    for number, hit in enumerate(cards, 1):
+        card = hit.card
+        templates = " | ".join(clean(query) for query in card.queries)
+        lines += [
+            f"Skill {number}: {clean(card.description)}",
+            f"  When: {clean(card.trigger)}",
+            f"  Avoid: {clean(card.avoid)}",
+            f"  Search: {templates}",
+        ]
+    return "\n".join([*lines, "</skills>", "", ""])
