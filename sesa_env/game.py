@@ -127,6 +127,9 @@ class GameState:
     failed_searches: int = 0
 
 
+_NO_EPISODE = GameState(Question("", "", ("",)), 0, None, None)  # what a game holds before its first reset
+
+
 class SearchGame:
     """One game. Reuse it: `reset` begins a new episode.
 
@@ -140,7 +143,8 @@ class SearchGame:
         self.world = world
         self.config = config or GameConfig()
         self.memory = memory
-        self._state: GameState | None = None
+        self.state = _NO_EPISODE
+        """The running episode. Read it; only the game writes it."""
 
     # ---- the episode ----------------------------------------------------------------------------------------------
 
@@ -162,7 +166,7 @@ class SearchGame:
         Returns:
             The first actor's prompt.
         """
-        self._state = state = GameState(task, seed, None if noise is None else tuple(noise), None)
+        self.state = state = GameState(task, seed, None if noise is None else tuple(noise), None)
         if isinstance(task, Target):
             state.rewards[Role.CHALLENGER.value] = {}
             return self._seat_challenger(state, task)
@@ -173,14 +177,7 @@ class SearchGame:
     @property
     def actor(self) -> Role | None:
         """Whose turn it is; None when the episode is over or none has begun."""
-        return self._state.seat.role if self._state is not None and self._state.seat is not None else None
-
-    @property
-    def state(self) -> GameState:
-        """The running episode. Read it; only the game writes it."""
-        if self._state is None:
-            raise SesaError("no episode has begun; call reset first")
-        return self._state
+        return self.state.seat.role if self.state.seat is not None else None
 
     @property
     def attempts(self) -> list[Attempt]:
@@ -257,7 +254,7 @@ class SearchGame:
             if seat.searches_left > 0:
                 state.pending = (text, action.content)
                 return action.content
-            self._go_on(text, f"Error: you have no searches left. Write {_FINISH[seat.role]} now.", 0.0, "over_budget")
+            self._go_on(seat, text, f"Error: you have no searches left. Write {_FINISH[seat.role]} now.", 0.0, "over_budget")
         elif action.kind == "answer":
             self._end_attempt(text, action.content, "answered")
         else:
@@ -281,11 +278,11 @@ class SearchGame:
         state.pending = None
         if passages is None:
             state.failed_searches += 1
-            self._go_on(text, "Error: the search tool failed. Search again or go on without it.", 0.0, "search_failed")
+            self._go_on(seat, text, "Error: the search tool failed. Search again or go on without it.", 0.0, "search_failed")
         else:
             seat.searches_left -= 1
             seat.searches.append(SearchCall(query, tuple(passages)))
-            self._go_on(text, render_information(passages, self.config.max_passage_chars), 0.0, "search")
+            self._go_on(seat, text, render_information(passages, self.config.max_passage_chars), 0.0, "search")
         return state.transcript[-1]
 
     def snapshot(self) -> GameState:
@@ -294,14 +291,14 @@ class SearchGame:
 
     def restore(self, snapshot: GameState) -> None:
         """Goes back to a snapshot. The rest of the episode is then the same function of the texts, in any process."""
-        self._state = copy.deepcopy(snapshot)
+        self.state = copy.deepcopy(snapshot)
 
     # ---- one seat -------------------------------------------------------------------------------------------------
 
     def _seat(self) -> Seat:
         seat = self.state.seat
         if seat is None:
-            raise SesaError("the episode is over; call reset to begin another")
+            raise SesaError("no episode is running: it is over or none has begun; call reset")
         return seat
 
     def _seat_challenger(self, state: GameState, target: Target) -> str:
@@ -345,9 +342,8 @@ class SearchGame:
         over = state.seat is None
         state.transcript.append(Turn(actor, text, observation, reward, event, over and not truncated, over and truncated))
 
-    def _go_on(self, text: str, observation: str, reward: float, event: str) -> None:
+    def _go_on(self, seat: Seat, text: str, observation: str, reward: float, event: str) -> None:
         """Ends a turn after which the same seat acts again, if it has turns left."""
-        seat = self._seat()
         if seat.turns_left == 0:
             self._out_of_turns(text, reward, event)
             return
@@ -363,7 +359,7 @@ class SearchGame:
         seat.strikes += 1
         reward = self._earn(seat.role, "malformed", -self.config.reward.malformed)
         if seat.strikes < self.config.max_strikes:
-            self._go_on(text, f"Error: {message}", reward, "malformed")
+            self._go_on(seat, text, f"Error: {message}", reward, "malformed")
         elif seat.role is Role.SOLVER:
             self._end_attempt(text, "", "forfeit", reward)
         else:

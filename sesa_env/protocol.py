@@ -18,6 +18,9 @@ from sesa_env.types import Passage
 ACTIONS = frozenset({"search", "answer", "question"})
 _RESERVED = frozenset({"information", "skills"})
 _TAG = re.compile(r"<(/?)(think|search|answer|question|information|skills)>")
+# What nearly every turn looks like, for speed: nothing but an optional thought and an action, no other "<". The possessive
+# quantifiers keep it linear on hostile text. All else takes the slow path, which alone decides and explains errors.
+_PLAIN_TURN = re.compile(r"\s*+(?:<think>[^<]*+</think>\s*+)?<(search|answer|question)>([^<]*+)</\1>\s*+")
 # Wider than `_TAG`: upper case and blanks would not parse, but a language model could still read them as tags.
 _TAG_LIKE = re.compile(r"<(?=[\s/]{0,8}(?:think|search|answer|question|information|skills)\b)", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ud800-\udfff\ufeff]+")
@@ -46,6 +49,13 @@ def parse_turn(text: str, allowed: frozenset[str], max_chars: int = 20_000) -> A
     """
     if len(text) > max_chars:
         raise ProtocolError(f"That turn has {len(text)} characters. Write at most {max_chars}.")
+    plain = _PLAIN_TURN.fullmatch(text)
+    if plain is not None and plain[1] in allowed and (content := plain[2].strip()):
+        return Action(plain[1], content)
+    return _parse_tags(text, allowed)
+
+
+def _parse_tags(text: str, allowed: frozenset[str]) -> Action:
     action: Action | None = None
     opened, start = "", 0
     for match in _TAG.finditer(text):
@@ -63,6 +73,10 @@ def parse_turn(text: str, allowed: frozenset[str], max_chars: int = 20_000) -> A
             raise ProtocolError(f"<{opened}> is not closed before <{slash}{name}>. Close it with </{opened}>.")
     if opened:
         raise ProtocolError(f"<{opened}> is never closed. Close it with </{opened}>.")
+    return _check_action(action, allowed)
+
+
+def _check_action(action: Action | None, allowed: frozenset[str]) -> Action:
     if action is None:
         raise ProtocolError(f"No action found. Write one of {_names(allowed)}.")
     if not action.content:

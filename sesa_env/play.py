@@ -1,0 +1,94 @@
+"""Plays whole episodes with players, many games in lock-step: players are asked in batches, searches share one retriever call."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from sesa_env.errors import ConfigError, RetrievalError
+from sesa_env.game import GameConfig, SearchGame
+from sesa_env.memory.base import MemorySnapshot
+from sesa_env.players.base import BatchPlayer, Player, View
+from sesa_env.types import Attempt, Passage, Question, Role
+from sesa_env.worlds import World
+
+
+def play(games: Sequence[SearchGame], players: Mapping[Role, Player]) -> None:
+    """Plays games to their ends. What each game sees does not depend on the others.
+
+    Args:
+        games: games after `reset`, on one world.
+        players: who plays each seat that comes up.
+
+    Raises:
+        ConfigError: a seat comes up that nobody plays.
+    """
+    while running := [game for game in games if game.actor is not None]:
+        for role in Role:
+            turn = [game for game in running if game.actor is role]
+            if not turn:
+                continue
+            if role not in players:
+                raise ConfigError(f"expected a player for the {role.value}'s seat; got none")
+            texts = _ask(players[role], [game.view() for game in turn])
+            _step(turn, texts)
+
+
+def _ask(player: Player, views: Sequence[View]) -> list[str]:
+    if isinstance(player, BatchPlayer):
+        return player.act_batch(views)
+    return [player.act(view) for view in views]
+
+
+def _step(games: Sequence[SearchGame], texts: Sequence[str]) -> None:
+    """One turn of each game; all the searches it takes go to the retriever together."""
+    queries = [game.submit(text) for game, text in zip(games, texts, strict=True)]
+    waiting = [(game, query) for game, query in zip(games, queries, strict=True) if query is not None]
+    if not waiting:
+        return
+    game = waiting[0][0]
+    hits: Sequence[Sequence[Passage] | None]
+    try:
+        hits = game.world.retriever.search([query for _, query in waiting], game.config.top_k)
+    except RetrievalError:
+        hits = [None] * len(waiting)
+    for (game, _), found in zip(waiting, hits, strict=True):
+        game.resume(found)
+
+
+def play_questions(
+    world: World,
+    questions: Sequence[Question],
+    player: Player,
+    config: GameConfig | None = None,
+    memory: MemorySnapshot | None = None,
+    batch: int = 64,
+) -> list[Attempt]:
+    """Plays one Solver attempt at each question.
+
+    Args:
+        world: what is played on.
+        questions: any number of questions.
+        player: the Solver.
+        config: the rules; its `group_size` does not matter here.
+        memory: the frozen skill memory (On mode), or None (Off mode).
+        batch: how many games run in lock-step; does not change any result.
+
+    Returns:
+        The attempts, in the order of the questions.
+    """
+    if batch < 1:
+        raise ConfigError(f"batch: expected at least 1; got {batch}")
+    rules = _single(config or GameConfig())
+    attempts: list[Attempt] = []
+    for start in range(0, len(questions), batch):
+        chunk = questions[start : start + batch]
+        cards = memory.retrieve([question.text for question in chunk]) if memory is not None else [[] for _ in chunk]
+        games = [SearchGame(world, rules, memory) for _ in chunk]
+        for game, question, shown in zip(games, chunk, cards, strict=True):
+            game.reset(question, cards=shown)
+        play(games, {Role.SOLVER: player})
+        attempts += [game.attempts[0] for game in games]
+    return attempts
+
+
+def _single(config: GameConfig) -> GameConfig:
+    return config if config.group_size == 1 else replace(config, group_size=1)
