@@ -1,4 +1,4 @@
-"""Plays whole episodes with players, many games in lock-step: players are asked in batches, searches share one retriever call."""
+"""Plays whole episodes, many games in lock-step: players are asked in batches, searches share one call of the retriever."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
