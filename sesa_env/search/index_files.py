@@ -1,0 +1,129 @@
+"""A saved index: the files of bm25s beside a manifest that says which corpus and settings they are of. Written atomically."""
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import bm25s
+
+from sesa_env.errors import ConfigError, StoreError
+from sesa_env.search.base import Corpus
+
+MANIFEST = "sesa-index.json"
+FORMAT = "sesa-bm25-index-1"
+
+Settings = TypeVar("Settings")
+
+
+def write_index(directory: Path, index: Any, facts: dict[str, Any]) -> None:
+    """Writes an index into a new directory beside `directory`, then renames it into place.
+
+    Args:
+        directory: where the index shall stand; an older index there is replaced.
+        index: the `bm25s.BM25`.
+        facts: "corpus" (fingerprint), "passages" (how many) and "settings".
+
+    Raises:
+        StoreError: it cannot be written, or `directory` holds something that is no index.
+    """
+    if directory.exists() and not (directory / MANIFEST).is_file() and (not directory.is_dir() or any(directory.iterdir())):
+        raise StoreError(f"{directory} holds something that is no index; it is left as it is; give another directory")
+    try:
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
+        try:
+            _write_files(fresh, index, facts)
+            _replace(directory, fresh)
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)
+    except OSError as error:
+        raise StoreError(f"the index cannot be written to {directory}: {error}") from error
+
+
+def _write_files(fresh: Path, index: Any, facts: dict[str, Any]) -> None:
+    fresh.chmod(0o755)  # mkdtemp makes it private
+    index.save(str(fresh), corpus=None, show_progress=False)
+    sizes = {path.name: path.stat().st_size for path in sorted(fresh.iterdir())}
+    manifest = {"format": FORMAT, **facts, "files": sizes}
+    (fresh / MANIFEST).write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def _replace(directory: Path, fresh: Path) -> None:
+    """Puts `fresh` where `directory` is. A full directory cannot be renamed over, so an old index steps aside first."""
+    if not directory.exists():
+        fresh.rename(directory)
+        return
+    aside = Path(tempfile.mkdtemp(prefix=f".{directory.name}-old-", dir=directory.parent))
+    os.rename(directory, aside / "index")
+    os.rename(fresh, directory)
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def read_index(
+    directory: Path, corpus: Corpus, mmap: bool, read_settings: Callable[[dict[str, Any]], Settings]
+) -> tuple[Any, Settings]:
+    """Reads what `write_index` wrote.
+
+    Args:
+        directory: where the index stands.
+        corpus: the corpus it must be of.
+        mmap: map the arrays into memory.
+        read_settings: builds the settings from their JSON value.
+
+    Returns:
+        The `bm25s.BM25` and its settings.
+
+    Raises:
+        StoreError: missing, damaged, of another version or of another corpus.
+    """
+    manifest = _read_manifest(directory)
+    try:
+        settings = read_settings(manifest["settings"])
+        _check_files(directory, manifest["files"])
+        _check_corpus(directory, manifest, corpus)
+        index = bm25s.BM25.load(str(directory), mmap=mmap, load_corpus=False, show_progress=False)
+        if len(index.scores["indptr"]) != len(index.vocab_dict) + 1 or index.scores["num_docs"] != len(corpus):
+            raise StoreError(f"the files of the index in {directory} do not belong together; build it again")
+    except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, ConfigError) as error:
+        raise StoreError(
+            f"the index in {directory} cannot be read ({error}); delete the directory and build it again"
+        ) from error
+    return index, settings
+
+
+def _read_manifest(directory: Path) -> dict[str, Any]:
+    path = directory / MANIFEST
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise StoreError(
+            f"expected an index in {directory}; there is no {MANIFEST}; build one with BM25Retriever(...).save"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{path} cannot be read ({error}); delete the directory and build the index again") from error
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        came = manifest.get("format") if isinstance(manifest, dict) else manifest
+        raise StoreError(f"expected an index of format {FORMAT!r} in {directory}; came {came!r}; build it again")
+    return manifest
+
+
+def _check_files(directory: Path, sizes: dict[str, int]) -> None:
+    for name, size in sizes.items():
+        path = directory / name
+        came = path.stat().st_size if path.is_file() else None
+        if came != size:
+            found = "it is missing" if came is None else f"came {came} bytes"
+            raise StoreError(f"{path} should have {size} bytes; {found}; delete the directory and build the index again")
+
+
+def _check_corpus(directory: Path, manifest: dict[str, Any], corpus: Corpus) -> None:
+    if manifest["corpus"] != corpus.fingerprint:
+        raise StoreError(
+            f"the index in {directory} is of another corpus: expected {manifest['passages']} passages with fingerprint "
+            f"{str(manifest['corpus'])[:12]}, came {len(corpus)} with {corpus.fingerprint[:12]}; "
+            "load it with the corpus it was built from, or build and save a new index"
+        )

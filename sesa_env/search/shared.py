@@ -1,0 +1,42 @@
+"""Built indices, one a process for each corpus and setting: environments are made by the hundred, indices are not."""
+
+import threading
+from pathlib import Path
+
+from sesa_env.search.base import Corpus
+from sesa_env.search.bm25 import DEFAULTS, BM25Retriever, BM25Settings, retriever_fingerprint
+
+_lock = threading.Lock()
+_built: dict[str, BM25Retriever] = {}
+
+
+def shared_bm25(corpus: Corpus, settings: BM25Settings = DEFAULTS, index_dir: str | Path | None = None) -> BM25Retriever:
+    """Returns the process's index of a corpus, built at the first call. Treat it as read-only.
+
+    Args:
+        corpus: the passages.
+        settings: the ranking's settings.
+        index_dir: a directory that keeps indices between processes; None keeps nothing. Each corpus and setting has a
+            directory of its own in it, named by the fingerprint.
+
+    Returns:
+        The retriever: equal corpora and settings give the same object.
+
+    Raises:
+        ConfigError: the corpus is empty.
+        StoreError: the index in `index_dir` is damaged, or cannot be written.
+    """
+    key = retriever_fingerprint(corpus.fingerprint, settings)
+    with _lock:
+        if key not in _built:
+            _built[key] = _load_or_build(corpus, settings, None if index_dir is None else Path(index_dir) / key[:24])
+        return _built[key]
+
+
+def _load_or_build(corpus: Corpus, settings: BM25Settings, directory: Path | None) -> BM25Retriever:
+    if directory is not None and directory.exists():
+        return BM25Retriever.load(directory, corpus)
+    retriever = BM25Retriever(corpus, settings)
+    if directory is not None:
+        retriever.save(directory)
+    return retriever
