@@ -1,0 +1,46 @@
+"""The documentation tells of the tree as it is: its examples run, and the files, extras and commands that it names exist."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+TREE = re.compile(r"(?<![\w/.-])(?:sesa_env|agents|benchmarks|tests|docs)/[\w/.-]*\w")
+EXAMPLES = [
+    pytest.param(code, id=f"{page.relative_to(ROOT)}:{number}")
+    for page in PAGES
+    for number, (language, code) in enumerate(FENCE.findall(page.read_text(encoding="utf-8")), 1)
+    if language == "python"
+]
+
+
+@pytest.mark.parametrize("code", EXAMPLES)
+def test_examples_run(code, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_named_files_exist(page):
+    named = set(TREE.findall(page.read_text(encoding="utf-8")))
+    assert not sorted(name for name in named if not (ROOT / name).exists())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_linked_pages_exist(page):
+    links = re.findall(r"\]\((?!https?://|#)([^)#\s]+)", page.read_text(encoding="utf-8"))
+    assert not [link for link in links if not (page.parent / link).exists()]
+
+
+def test_the_extras_table_is_complete():
+    extras = set(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"])
+    rows = re.findall(r"^\| (`[^|]+) \|", (ROOT / "docs" / "index.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert {name for row in rows for name in re.findall(r"`([\w-]+)`", row)} == extras
