@@ -1,0 +1,118 @@
+"""The Solver that follows Skill Cards: the plain Solver's reader, but the queries are the cards' templates.
+
+It finds the name that the search starts from and, for each phrase of a card's trigger that stands in the question, makes the
+card's query with the name in its slot, reads the next name off the best passage, and goes on outwards. Without a card that fits
+it does exactly what the plain Solver does, so Off mode is its own control.
+"""
+
+from collections.abc import Generator, Sequence
+
+from sesa_env.players.asking import Asked, asked
+from sesa_env.players.base import View
+from sesa_env.players.compare import attribute
+from sesa_env.players.compare import decide as compare_values
+from sesa_env.players.decisions import Asking, Decision, decide, fill, start, steps_of, take_apart
+from sesa_env.players.reader import ScriptedReader
+from sesa_env.players.turns import answer_turn, search_turn
+from sesa_env.types import Passage
+from sesa_env.worlds import World
+
+Script = Generator[str, tuple[Passage, ...], str]
+"""Yields queries, is sent what each brought, returns the answer."""
+
+
+class Skilled:
+    """Follows the query templates of the cards that it is shown. A function of the view alone."""
+
+    def __init__(self) -> None:
+        self._reader = ScriptedReader()
+
+    def act(self, view: View) -> str:
+        """Replays its script over the searches made so far and does the next thing; answers when it must."""
+        script = self._script(view)
+        try:
+            query = next(script)
+            for call in view.searches:
+                query = script.send(call.passages)
+        except StopIteration as done:
+            return answer_turn(done.value)
+        if view.searches_left > 0 and view.turns_left > 1:
+            return search_turn(query)
+        return answer_turn(self._last_resort(view))
+
+    def _last_resort(self, view: View) -> str:
+        if not view.searches:
+            return ""
+        last = view.searches[-1]
+        return self._reader.read(view.question, last.query, last.passages[:1])
+
+    def _script(self, view: View) -> Script:
+        asking = take_apart(view.question)
+        wanted = asked(view.question)
+        answer = ""
+        if wanted.options:
+            answer = yield from self._both(view, asking, wanted)
+        else:
+            name = start(asking, view.cards)
+            decisions = decide(asking, name, view.cards) if len(name) else []
+            if decisions:
+                answer = yield from self._follow(view.question, _as_written(view.question, asking, name), decisions)
+        return answer or (yield from self._plainly(view.question))
+
+    def _plainly(self, question: str) -> Script:
+        """What the plain Solver does."""
+        passages = yield question
+        return self._reader.read(question, question, passages[:1])
+
+    def _follow(self, question: str, name: str, decisions: Sequence[Decision]) -> Script:
+        """Follows a chain of decisions from a name; "" when one brings nothing that can be read."""
+        steps = [(decision, step) for decision in decisions for step in steps_of(decision)]
+        entity = name
+        for index, (decision, templates) in enumerate(steps):
+            if index and decision is not steps[index - 1][0]:
+                entity = name
+            asking = question if index == len(steps) - 1 else f"{decision.phrase} {name}"
+            name = yield from self._step(asking, [fill(template, entity, name) for template in templates])
+            if not name:
+                return ""
+        return name
+
+    def _step(self, question: str, queries: Sequence[str]) -> Script:
+        """Makes one query after the other until something can be read off a top passage."""
+        for query in queries:
+            passages = yield query
+            found = self._reader.read(question, query, passages[:1])
+            if found:
+                return found
+        return ""
+
+    def _both(self, view: View, asking: Asking, wanted: Asked) -> Script:
+        """Follows the cards from each of the two things of a comparison, then compares what was read."""
+        values: list[str] = []
+        for option in wanted.options:
+            name = _locate(view.question, asking, option)
+            decisions = decide(asking, name, view.cards) if len(name) else []
+            if not decisions:
+                return ""
+            question = attribute(view.question, wanted, option)
+            values.append((yield from self._follow(question, option, decisions)))
+        return compare_values(view.question, wanted, values)
+
+
+def _as_written(question: str, asking: Asking, name: range) -> str:
+    """Returns the words of the question at these indices, as they are written."""
+    end = asking.starts[name.stop - 1] + len(asking.words[name.stop - 1])
+    return question[asking.starts[name.start] : end]
+
+
+def _locate(question: str, asking: Asking, text: str) -> range:
+    """Returns the indices of the words where a text stands in the question."""
+    at = question.find(text)
+    inside = [index for index, begin in enumerate(asking.starts) if at <= begin < at + len(text)] if at >= 0 else []
+    return range(inside[0], inside[-1] + 1) if inside else range(0)
+
+
+def skilled(world: World, seed: int = 0) -> Skilled:
+    """Makes the player "skilled". It needs neither the world nor a seed; every factory is called with both."""
+    del world, seed
+    return Skilled()
