@@ -345,7 +345,7 @@ class SearchGame:
     def _go_on(self, seat: Seat, text: str, observation: str, reward: float, event: str) -> None:
         """Ends a turn after which the same seat acts again, if it has turns left."""
         if seat.turns_left == 0:
-            self._out_of_turns(text, reward, event)
+            self._out_of_turns(text, reward)
             return
         if seat.turns_left == 1:
             observation += f"\nThis is your last turn. Write {_FINISH[seat.role]} now."
@@ -365,7 +365,7 @@ class SearchGame:
         else:
             self._reject(text, "no_question", reward)
 
-    def _out_of_turns(self, text: str, reward: float, event: str) -> None:
+    def _out_of_turns(self, text: str, reward: float) -> None:
         if self._seat().role is Role.SOLVER:
             self._end_attempt(text, "", "out_of_turns", reward)
         else:
