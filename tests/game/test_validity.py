@@ -1,4 +1,4 @@
-"""The Challenger's filters: each reason is reached, in the paper's order; verification needs the target, and noise is shuffled in."""
+"""The filters: each reason is reached, in the paper's order; verification needs the target; noise is shuffled in."""
 
 import pytest
 
