@@ -1,0 +1,53 @@
+"""Who enters the bank: form and secrets first (`door`), then likeness to cards, to tombstones, and within one pass (paper, section 4)."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sesa_env.memory.base import SkillCard
+from sesa_env.memory.card import card_text
+from sesa_env.memory.config import MemoryConfig
+from sesa_env.memory.door import refuse
+from sesa_env.memory.embed import Embedder, Vectors
+from sesa_env.memory.vectors import Rows
+from sesa_env.types import Question
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A card at the door, with the question that it was distilled from; None for one that comes from no question."""
+
+    card: SkillCard
+    question: Question | None = None
+
+
+def admit(
+    candidates: Sequence[Candidate], cards: Rows, tombstones: Rows, embedder: Embedder, config: MemoryConfig
+) -> tuple[list[tuple[SkillCard, Vectors]], dict[str, int]]:
+    """Chooses the candidates that enter. Those that pass the door are embedded once each, in one batch; nothing else is.
+
+    Args:
+        candidates: in order of preference: of two that are alike the first enters.
+        cards: embeddings of the bank.
+        tombstones: embeddings of the evicted cards that still refuse their like.
+        embedder: embeds the candidates.
+        config: limits and `duplicate_cosine`.
+
+    Returns:
+        The cards that enter with their embeddings, and the number of refusals by reason.
+    """
+    reasons = [refuse(candidate.card, candidate.question, config) for candidate in candidates]
+    clean = [candidate.card for candidate, reason in zip(candidates, reasons, strict=True) if reason is None]
+    rejected = Counter(reason for reason in reasons if reason is not None)
+    vectors = embedder.embed_cards([card_text(card) for card in clean])
+    accepted: list[tuple[SkillCard, Vectors]] = []
+    entered = Rows(embedder.dimension)
+    for card, vector in zip(clean, vectors, strict=True):
+        if max(cards.nearest(vector), entered.nearest(vector)) >= config.duplicate_cosine:
+            rejected["duplicate"] += 1
+        elif tombstones.nearest(vector) >= config.duplicate_cosine:
+            rejected["tombstone"] += 1
+        else:
+            accepted.append((card, vector))
+            entered.append(vector[None])
+    return accepted, dict(sorted(rejected.items()))

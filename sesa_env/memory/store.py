@@ -1,0 +1,320 @@
+"""The bank on disk: one SQLite file in WAL mode, written by whole changes, so that a process killed at any instant leaves it whole."""
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from sesa_env.errors import StoreError
+from sesa_env.memory.base import Failure, Provenance, SkillCard
+from sesa_env.memory.embed import Vectors
+from sesa_env.memory.record import failure_from_json, failure_to_json
+from sesa_env.memory.utility import Counters
+
+SCHEMA_VERSION = 1
+# "SESA" in ASCII: marks the file as a skill bank, so that another program's database is never written to.
+APPLICATION_ID = 0x53455341
+
+_SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE cards (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, description TEXT NOT NULL, trigger TEXT NOT NULL,
+    avoid TEXT NOT NULL, queries TEXT NOT NULL, permanent INTEGER NOT NULL, provenance TEXT NOT NULL, vector BLOB NOT NULL);
+CREATE TABLE counters (
+    run TEXT NOT NULL, card TEXT NOT NULL, retrieved INTEGER NOT NULL, helpful REAL NOT NULL, hurt REAL NOT NULL,
+    PRIMARY KEY (run, card)) WITHOUT ROWID;
+CREATE TABLE tombstones (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, card TEXT NOT NULL, text TEXT NOT NULL, vector BLOB NOT NULL, run TEXT NOT NULL, step INTEGER NOT NULL);
+CREATE TABLE pending (seq INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT NOT NULL, id TEXT NOT NULL, record TEXT NOT NULL, UNIQUE (run, id));
+CREATE TABLE failed (run TEXT NOT NULL, question TEXT NOT NULL, times INTEGER NOT NULL, PRIMARY KEY (run, question)) WITHOUT ROWID;
+CREATE TABLE steps (run TEXT NOT NULL, kind TEXT NOT NULL, step INTEGER NOT NULL, report TEXT NOT NULL, PRIMARY KEY (run, kind, step)) WITHOUT ROWID;
+"""
+# What the digest covers, in an order that is the content's own and not the file's.
+_CONTENT = {
+    "cards": "SELECT id, description, trigger, avoid, queries, permanent, provenance, hex(vector) FROM cards ORDER BY seq",
+    "counters": "SELECT run, card, retrieved, helpful, hurt FROM counters ORDER BY run, card",
+    "tombstones": "SELECT card, text, hex(vector), run, step FROM tombstones ORDER BY seq",
+    "pending": "SELECT run, id, record FROM pending ORDER BY run, seq",
+    "failed": "SELECT run, question, times FROM failed ORDER BY run, question",
+    "steps": "SELECT run, kind, step, report FROM steps ORDER BY run, kind, step",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tombstone:
+    """What stays of an evicted card: enough to refuse its like.
+
+    Attributes:
+        card: the card's id.
+        text: its `card_text`.
+        step: the step of its eviction.
+        vector: its embedding, shape (d,).
+        run: the run that evicted it.
+    """
+
+    card: str
+    text: str
+    step: int
+    vector: Vectors = field(compare=False)
+    run: str = ""
+
+
+@dataclass(slots=True)
+class Change:
+    """All that one transaction writes: plain data, worked out before, so that the store and the bank in memory do the same.
+
+    Attributes:
+        done: (kind, step, report as JSON) of the step boundary; None for a change that belongs to no step.
+        added: new cards with their embeddings.
+        edited: cards that keep their id and place but not their content, with their embeddings.
+        counters: new values by card id, for the present run.
+        evicted: tombstones of the cards that go.
+        queue: the pending failures afterwards, oldest first; None leaves them alone.
+        failed: how often a question has failed, new values by question key.
+    """
+
+    done: tuple[str, int, str] | None = None
+    added: list[tuple[SkillCard, Vectors]] = field(default_factory=list)
+    edited: list[tuple[SkillCard, Vectors]] = field(default_factory=list)
+    counters: dict[str, Counters] = field(default_factory=dict)
+    evicted: list[Tombstone] = field(default_factory=list)
+    queue: list[Failure] | None = None
+    failed: dict[str, int] = field(default_factory=dict)
+
+
+class BankStore:
+    """A skill bank's SQLite file. It knows rows, not rules: those are the bank's.
+
+    Args:
+        path: the file, made if missing; ":memory:" for one that lives as long as this object.
+        create: False refuses a file that is not there.
+
+    Raises:
+        StoreError: the file is missing, corrupt, another program's, or of another schema version.
+    """
+
+    def __init__(self, path: str | Path, *, create: bool = True) -> None:
+        self.path = str(path)
+        if self.path != ":memory:" and not create and not Path(self.path).is_file():
+            raise StoreError(f"there is no skill bank at {self.path}")
+        try:
+            self._db = sqlite3.connect(self.path, isolation_level=None)
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"cannot open a skill bank at {self.path}: {error}; does its folder exist and may you write there?"
+            ) from error
+        try:
+            self._prepare()
+        except sqlite3.Error as error:
+            self._db.close()
+            raise StoreError(f"{self.path} is not a readable skill bank: {error}") from error
+        except StoreError:
+            self._db.close()
+            raise
+        self._revision = self._read_revision()
+
+    def __enter__(self) -> "BankStore":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the file; closing twice does nothing."""
+        self._db.close()
+
+    def _prepare(self) -> None:
+        application = self._db.execute("PRAGMA application_id").fetchone()[0]
+        tables = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if application != APPLICATION_ID and tables:
+            raise StoreError(f"{self.path} is a database of another program, not a skill bank; choose another path")
+        # FULL: a step that was reported as committed is on the disk, also after a power cut.
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=10000"):
+            self._db.execute(f"PRAGMA {pragma}")
+        if not tables:
+            self._create()
+        version = self._db.execute("PRAGMA user_version").fetchone()[0]
+        if version != SCHEMA_VERSION:
+            raise StoreError(
+                f"{self.path} has schema version {version}; this release reads version {SCHEMA_VERSION}: export it with the release that wrote it"
+            )
+        fault = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if fault != "ok":
+            raise StoreError(f"{self.path} is damaged: {fault}; restore a copy (see SkillBank.backup)")
+
+    def _create(self) -> None:
+        with self._transaction():
+            if self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                return  # another process was faster
+            for statement in _SCHEMA.split(";"):
+                self._db.execute(statement)
+            self._db.execute(f"PRAGMA application_id={APPLICATION_ID}")
+            self._db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+            self._db.execute("INSERT INTO meta VALUES ('revision', '0')")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+    def _read_revision(self) -> int:
+        return int(self.meta("revision") or 0)
+
+    def meta(self, key: str) -> str | None:
+        """Returns a setting of the file, or None."""
+        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return None if row is None else str(row[0])
+
+    # --- reading ---------------------------------------------------------------------------------------------------
+
+    def cards(self, run: str) -> list[tuple[SkillCard, Vectors]]:
+        """Reads all cards with their embeddings, oldest first, with the counters that they earned in `run`."""
+        rows = self._db.execute(
+            "SELECT id, description, trigger, avoid, queries, permanent, provenance, vector, retrieved, helpful, hurt"
+            " FROM cards LEFT JOIN counters ON card = id AND run = ? ORDER BY seq",
+            (run,),
+        )
+        return [(_card(row), _vector(row[7])) for row in rows]
+
+    def tombstones(self) -> list[Tombstone]:
+        """Reads the tombstones, oldest first, of all runs: what was evicted once stays out of the bank."""
+        rows = self._db.execute("SELECT card, text, step, vector, run FROM tombstones ORDER BY seq")
+        return [Tombstone(card, text, step, _vector(vector), run) for card, text, step, vector, run in rows]
+
+    def pending(self, run: str) -> list[Failure]:
+        """Reads the failures of `run` that wait for a teacher, oldest first."""
+        rows = self._db.execute("SELECT record FROM pending WHERE run = ? ORDER BY seq", (run,))
+        return [failure_from_json(record) for (record,) in rows]
+
+    def failed(self, run: str, questions: Sequence[str]) -> dict[str, int]:
+        """Reads how often these questions (by key) failed in `run`; those that never did are absent."""
+        query = "SELECT times FROM failed WHERE run = ? AND question = ?"
+        found = ((key, self._db.execute(query, (run, key)).fetchone()) for key in questions)
+        return {key: int(row[0]) for key, row in found if row is not None}
+
+    def report(self, run: str, kind: str, step: int) -> dict[str, Any] | None:
+        """Reads the report of a step boundary that was written before, or None."""
+        row = self._db.execute("SELECT report FROM steps WHERE run = ? AND kind = ? AND step = ?", (run, kind, step)).fetchone()
+        return None if row is None else json.loads(row[0])
+
+    def last_step(self, run: str, kind: str) -> int | None:
+        """Reads the last step that was written, or None."""
+        step: int | None = self._db.execute("SELECT max(step) FROM steps WHERE run = ? AND kind = ?", (run, kind)).fetchone()[0]
+        return step
+
+    def digest(self) -> str:
+        """Returns a digest of all content, of every run; equal for equal content, however the file is laid out."""
+        rows = {table: self._db.execute(query).fetchall() for table, query in _CONTENT.items()}
+        return hashlib.blake2b(json.dumps(rows, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+    # --- writing ---------------------------------------------------------------------------------------------------
+
+    def set_meta(self, values: Mapping[str, str]) -> None:
+        """Writes settings of the file, in one transaction."""
+        with self._transaction():
+            self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", sorted(values.items()))
+
+    def write(self, change: Change, run: str) -> None:
+        """Writes a change whole or not at all.
+
+        Raises:
+            StoreError: another process has written to the bank since it was opened, or the write failed.
+        """
+        try:
+            with self._transaction():
+                self._claim_revision()
+                self._write_cards(change, run)
+                self._write_queue(change, run)
+                if change.done is not None:
+                    self._db.execute("INSERT INTO steps VALUES (?, ?, ?, ?)", (run, *change.done))
+        except sqlite3.Error as error:
+            raise StoreError(f"could not write to {self.path}: {error}; nothing of this change was written") from error
+        self._revision += 1
+
+    def _claim_revision(self) -> None:
+        """Refuses to write on top of another writer's change: what this process holds in memory would be stale."""
+        if self._read_revision() != self._revision:
+            raise StoreError(
+                f"another process has written to {self.path} since it was opened; open it again (one writer at a time)"
+            )
+        self._db.execute("UPDATE meta SET value = ? WHERE key = 'revision'", (str(self._revision + 1),))
+
+    def _write_cards(self, change: Change, run: str) -> None:
+        insert = "INSERT INTO cards (id, description, trigger, avoid, queries, permanent, provenance, vector) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+        update = "UPDATE cards SET id = ?, description = ?, trigger = ?, avoid = ?, queries = ?, permanent = ?, provenance = ?, vector = ? WHERE id = ?"
+        self._db.executemany(insert, [_row(card, vector) for card, vector in change.added])
+        self._db.executemany(update, [(*_row(card, vector), card.id) for card, vector in change.edited])
+        counters = [(run, card, c.retrieved, c.helpful, c.hurt) for card, c in sorted(change.counters.items())]
+        self._db.executemany("INSERT OR REPLACE INTO counters VALUES (?, ?, ?, ?, ?)", counters)
+        for stone in change.evicted:
+            self._db.execute("DELETE FROM cards WHERE id = ?", (stone.card,))
+            self._db.execute("DELETE FROM counters WHERE card = ?", (stone.card,))
+            self._db.execute(
+                "INSERT INTO tombstones (card, text, vector, run, step) VALUES (?, ?, ?, ?, ?)",
+                (stone.card, stone.text, stone.vector.tobytes(), stone.run, stone.step),
+            )
+
+    def _write_queue(self, change: Change, run: str) -> None:
+        self._db.executemany(
+            "INSERT OR REPLACE INTO failed VALUES (?, ?, ?)", [(run, *item) for item in sorted(change.failed.items())]
+        )
+        if change.queue is None:
+            return
+        kept = {failure.id for failure in change.queue}
+        known = {row[0] for row in self._db.execute("SELECT id FROM pending WHERE run = ?", (run,))}
+        self._db.executemany("DELETE FROM pending WHERE run = ? AND id = ?", [(run, gone) for gone in sorted(known - kept)])
+        new = [(run, failure.id, failure_to_json(failure)) for failure in change.queue if failure.id not in known]
+        self._db.executemany("INSERT INTO pending (run, id, record) VALUES (?, ?, ?)", new)
+
+    def reembed(self, name: str, dimension: str, vectors: Mapping[str, Vectors], stones: Sequence[Vectors]) -> None:
+        """Replaces all embeddings by another embedder's: of the cards by id, of the tombstones in order."""
+        with self._transaction():
+            self._claim_revision()
+            self._db.executemany(
+                "UPDATE cards SET vector = ? WHERE id = ?", [(v.tobytes(), card) for card, v in vectors.items()]
+            )
+            places = [row[0] for row in self._db.execute("SELECT seq FROM tombstones ORDER BY seq")]
+            self._db.executemany(
+                "UPDATE tombstones SET vector = ? WHERE seq = ?",
+                [(v.tobytes(), seq) for v, seq in zip(stones, places, strict=True)],
+            )
+            self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", [("embedder", name), ("dimension", dimension)])
+        self._revision += 1
+
+    def backup(self, path: str | Path) -> None:
+        """Copies the bank, as it is now, to a file that does not exist yet."""
+        if Path(path).exists():
+            raise StoreError(f"{path} exists already; a backup never overwrites")
+        target = sqlite3.connect(str(path))
+        try:
+            self._db.backup(target)
+        finally:
+            target.close()
+
+
+def _row(card: SkillCard, vector: Vectors) -> tuple[Any, ...]:
+    queries, provenance = json.dumps(card.queries), json.dumps(asdict(card.provenance), sort_keys=True)
+    return card.id, card.description, card.trigger, card.avoid, queries, int(card.permanent), provenance, vector.tobytes()
+
+
+def _card(row: tuple[Any, ...]) -> SkillCard:
+    origin = json.loads(row[6])
+    provenance = replace(Provenance(**origin), question_keys=tuple(origin["question_keys"]))
+    counters = (row[8] or 0, row[9] or 0.0, row[10] or 0.0)
+    return SkillCard(row[0], row[1], row[2], row[3], tuple(json.loads(row[4])), bool(row[5]), *counters, provenance)
+
+
+def _vector(blob: bytes) -> Vectors:
+    return np.frombuffer(blob, np.float32)

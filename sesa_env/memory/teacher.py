@@ -1,0 +1,34 @@
+"""Asking a distiller, whatever it is made of, and checking the shape of what it answers."""
+
+from collections.abc import Mapping, Sequence
+
+from sesa_env.errors import TeacherError
+from sesa_env.memory.base import CardDraft, Distiller, Failure, SkillCard
+
+
+def ask(distiller: Distiller, failures: Sequence[Failure], bank: Mapping[str, SkillCard]) -> list[list[CardDraft]]:
+    """Lets a distiller write drafts for failures.
+
+    Args:
+        distiller: the teacher.
+        failures: what it is given.
+        bank: the bank's cards by id; it is handed those that the failures were shown in vain.
+
+    Returns:
+        For each failure, in order, its drafts.
+
+    Raises:
+        TeacherError: the teacher failed, or answered something else than one list of drafts for each failure.
+    """
+    shown = {card_id: bank[card_id] for failure in failures for card_id, _ in failure.attempt.cards if card_id in bank}
+    answer: object = distiller.distil(failures, shown)
+    if not isinstance(answer, list | tuple) or len(answer) != len(failures):
+        raise _misfit(distiller, failures, answer)
+    if not all(isinstance(drafts, list | tuple) and all(isinstance(draft, CardDraft) for draft in drafts) for drafts in answer):
+        raise _misfit(distiller, failures, answer)
+    return [list(drafts) for drafts in answer]
+
+
+def _misfit(distiller: Distiller, failures: Sequence[Failure], answer: object) -> TeacherError:
+    expected = f"{len(failures)} failures with as many lists of CardDraft"
+    return TeacherError(f"the teacher {distiller.name!r} must answer {expected}; got {answer!r:.200}")

@@ -1,0 +1,90 @@
+"""What a card is worth: credit for episodes that were shown it, its term in the ranking, and who is evicted (paper, section 4)."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sesa_env.memory.base import SkillCard
+from sesa_env.memory.config import MemoryConfig
+from sesa_env.types import Attempt, Group
+
+
+@dataclass(slots=True)
+class Counters:
+    """A card's record in one run: retrieved, helpful and hurt, as in `SkillCard`."""
+
+    retrieved: int = 0
+    helpful: float = 0.0
+    hurt: float = 0.0
+
+
+def utility(card: SkillCard) -> float:
+    """Returns helpful - hurt, by which cards are evicted."""
+    return card.helpful - card.hurt
+
+
+def utility_terms(cards: Sequence[SkillCard]) -> NDArray[np.float32]:
+    """Returns (helpful - hurt) / (helpful + hurt + 1) of each card, in (-1, 1): 0 for a card without a record."""
+    terms = [utility(card) / (card.helpful + card.hurt + 1.0) for card in cards]
+    return np.array(terms, np.float32)
+
+
+def credit(groups: Iterable[Group], known: Collection[str], mode: str) -> dict[str, Counters]:
+    """Adds up what one step's episodes say about the cards they were shown.
+
+    Every showing counts as retrieved. A right episode adds to helpful, a substantive wrong one to hurt, a malformed one to neither.
+
+    Args:
+        groups: the step's groups.
+        known: ids of the cards in the bank; others (evicted since) are passed over.
+        mode: "uniform" or "similarity", see `MemoryConfig.credit`.
+
+    Returns:
+        What to add to each card's counters, by id.
+    """
+    earned: dict[str, Counters] = {}
+    for attempt in (attempt for group in groups for attempt in group.attempts):
+        for (card_id, _), share in zip(attempt.cards, _shares(attempt, mode), strict=True):
+            if card_id in known:
+                _count(earned.setdefault(card_id, Counters()), attempt, share)
+    return earned
+
+
+def evictions(cards: Iterable[SkillCard], config: MemoryConfig, fresh: Collection[str] = ()) -> list[str]:
+    """Chooses the cards to evict: those whose utility is negative after enough retrievals, then the lowest above the cap.
+
+    Args:
+        cards: the bank's cards, oldest first.
+        config: `evict_after` and `cap`.
+        fresh: ids of cards added in this transaction. They have had no chance yet, so for the cap they go last; otherwise a bank full
+            of proven cards could never learn anything again.
+
+    Returns:
+        Ids, in the order of eviction. Among equal utilities the oldest goes. Permanent cards never go.
+    """
+    everyone = list(cards)
+    mortal = [(place, card) for place, card in enumerate(everyone) if not card.permanent]
+    failed = [card.id for _, card in mortal if card.retrieved >= config.evict_after and utility(card) < 0]
+    excess = len(everyone) - len(failed) - config.cap
+    rest = sorted((card.id in fresh, utility(card), place, card.id) for place, card in mortal if card.id not in set(failed))
+    return failed + [card_id for *_, card_id in rest[: max(excess, 0)]]
+
+
+def _shares(attempt: Attempt, mode: str) -> list[float]:
+    similarities = [max(similarity, 0.0) for _, similarity in attempt.cards]
+    total = sum(similarities)
+    if mode == "uniform" or total <= 0.0:
+        return [1.0] * len(similarities)
+    return [similarity * len(similarities) / total for similarity in similarities]
+
+
+def _count(counters: Counters, attempt: Attempt, share: float) -> None:
+    counters.retrieved += 1
+    if attempt.malformed:
+        return
+    if attempt.correct:
+        counters.helpful += share
+    else:
+        counters.hurt += share
