@@ -1,0 +1,73 @@
+"""Arms: a player, and where the skill bank of its On mode comes from."""
+
+import re
+from dataclasses import dataclass
+
+from sesa_env.errors import ConfigError
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One arm of a comparison: played with and without its bank, everything else alike."""
+
+    name: str
+    """Names the arm in tables, records and directories."""
+
+    player: str
+    """The Solver: a built-in's short name, or `module:factory` of your own."""
+
+    bank: str = "loop"
+    """Where the bank comes from: `loop` (distilled by the loop from this player's own failures on train entities), `loop:PLAYER`
+    (from that player's failures) or `seeds` (the hand-written cards alone)."""
+
+    @property
+    def bank_player(self) -> str:
+        """The player whose failures fill the bank, "" for the hand-written seeds."""
+        if self.bank == "seeds":
+            return ""
+        return self.bank.partition(":")[2] or self.player
+
+
+# `skilled` is given the bank that `naive`'s failures wrote: what is measured is how far cards carry from one player to another.
+ARMS = {arm.name: arm for arm in (Arm("naive", "naive"), Arm("skilled", "skilled", "loop:naive"))}
+
+
+def parse_arm(text: str) -> Arm:
+    """Reads one arm of the command line: a built-in's name, or NAME=PLAYER[@BANK].
+
+    Raises:
+        ConfigError: the arm is unknown or ill-formed; the message says what exists.
+    """
+    if text in ARMS:
+        return ARMS[text]
+    name, given, rest = text.partition("=")
+    player, _, bank = rest.partition("@")
+    if not given or not player:
+        raise ConfigError(f"unknown arm {text!r}; choose from {', '.join(sorted(ARMS))}, or give NAME=module:factory")
+    if not _NAME.fullmatch(name):
+        raise ConfigError(f"the arm's name {name!r} becomes a directory: use letters, digits, '.', '_' and '-' only")
+    return Arm(name, player, _checked_bank(bank or "loop"))
+
+
+def _checked_bank(bank: str) -> str:
+    if bank in {"loop", "seeds"} or (bank.startswith("loop:") and len(bank) > len("loop:")):
+        return bank
+    raise ConfigError(f"unknown bank {bank!r}; choose 'loop', 'loop:PLAYER' or 'seeds'")
+
+
+def parse_arms(texts: list[str]) -> tuple[Arm, ...]:
+    """Reads the arms of the command line, in order.
+
+    Raises:
+        ConfigError: no arm, an unknown one, or one name twice.
+    """
+    arms = tuple(parse_arm(text) for text in texts)
+    names = [arm.name for arm in arms]
+    doubled = sorted({name for name in names if names.count(name) > 1})
+    if doubled or not arms:
+        raise ConfigError(
+            f"each arm needs a name of its own, but these came twice: {', '.join(doubled)}" if doubled else "no arm given"
+        )
+    return arms

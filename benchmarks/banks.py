@@ -1,0 +1,71 @@
+"""Where a skill bank comes from, and how an evaluation reads it: the one place that knows the loop and the memory."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sesa_env.memory.bank import SkillBank
+from sesa_env.memory.base import MemorySnapshot
+from sesa_env.memory.prime import prime
+
+BANK_FILE = "bank.sqlite"
+
+
+@dataclass(frozen=True)
+class BankRequest:
+    """One bank, as plain data."""
+
+    player: str
+    """The Solver whose failures fill it; "" for the hand-written seeds alone, without any loop."""
+
+    seed: int
+    """Seeds the loop."""
+
+    world: dict[str, Any]
+    """The world, as `suites.open_world` takes it; the loop plays on its train entities only."""
+
+    steps: int
+    """Steps of the loop."""
+
+    questions: int
+    """Questions the loop plays in a step."""
+
+
+def make_bank(request: BankRequest, directory: Path) -> None:
+    """Makes a bank and leaves it as `BANK_FILE` in a directory.
+
+    Raises:
+        SesaError: the loop could not run; nothing usable is left.
+    """
+    if request.player:
+        _distil(request, directory)
+    else:
+        _prime(directory)
+
+
+def _distil(request: BankRequest, directory: Path) -> None:
+    from agents.selfplay import SelfPlayConfig, run_selfplay
+
+    bank = run_selfplay(
+        SelfPlayConfig(
+            world=request.world["name"],
+            world_options=request.world["options"],
+            solver=request.player,
+            seed=request.seed,
+            steps=request.steps,
+            questions=request.questions,
+            out=str(directory / "loop"),
+        )
+    )
+    Path(bank).rename(directory / BANK_FILE)
+
+
+def _prime(directory: Path) -> None:
+    with SkillBank.open(directory / BANK_FILE) as bank:
+        prime(bank)
+
+
+def open_bank(path: Path) -> MemorySnapshot:
+    """Reads a bank, frozen."""
+    with SkillBank.open(path, create=False) as bank:
+        return bank.snapshot()

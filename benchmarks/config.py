@@ -1,0 +1,151 @@
+"""What a run is: presets, and the frozen configuration that decides every record."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from benchmarks.arms import Arm
+from benchmarks.suites import BENCHMARKS, SUITES
+from sesa_env.errors import ConfigError
+
+DEVELOPMENT_SEEDS = 1000
+"""Worlds with a lower seed are for development; a reported number comes from a world that nobody tuned on."""
+
+
+@dataclass(frozen=True)
+class Preset:
+    """How much a run does."""
+
+    questions: int
+    """Questions of each benchmark, Bamboogle aside; all there are where a benchmark has fewer."""
+
+    bamboogle: int
+    """Questions of Bamboogle, which has only 125."""
+
+    seeds: int
+    """How many seeds: worlds and players. `--seeds` overrides it."""
+
+    world_size: int
+    """Passages of a MiniWiki world, about."""
+
+    loop_steps: int
+    """Steps of the self-play loop that distils a bank."""
+
+    loop_questions: int
+    """Questions the loop plays in a step."""
+
+    shard: int
+    """Questions in one unit of work, at most."""
+
+
+PRESETS: Mapping[str, Preset] = {
+    "smoke": Preset(questions=20, bamboogle=20, seeds=1, world_size=1000, loop_steps=20, loop_questions=8, shard=20),
+    "quick": Preset(questions=200, bamboogle=125, seeds=1, world_size=3000, loop_steps=40, loop_questions=16, shard=100),
+    "small": Preset(questions=200, bamboogle=125, seeds=3, world_size=3000, loop_steps=60, loop_questions=16, shard=100),
+    "paper": Preset(questions=500, bamboogle=125, seeds=5, world_size=10000, loop_steps=150, loop_questions=16, shard=250),
+}
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Everything that decides what a run's records say; `--workers` and `--out` decide nothing."""
+
+    suite: str
+    """`miniwiki` (the built-in world) or `flashrag` (the real benchmarks)."""
+
+    preset: str
+    """The preset that the numbers came from."""
+
+    data: str
+    """Directory of the real benchmarks; "" for MiniWiki."""
+
+    arms: tuple[Arm, ...]
+    """The players compared, the baseline first."""
+
+    seeds: tuple[int, ...]
+    """Seeds of the worlds, the players and the draws of questions."""
+
+    questions: Mapping[str, int]
+    """Questions asked of each benchmark."""
+
+    world_size: int
+    """As in `Preset`."""
+
+    loop_steps: int
+    """As in `Preset`."""
+
+    loop_questions: int
+    """As in `Preset`."""
+
+    shard: int
+    """As in `Preset`."""
+
+    max_turns: int = 10
+    """Turns of an episode (paper, section 6)."""
+
+    top_k: int = 3
+    """Passages that a search brings (paper, section 6)."""
+
+    batch: int = 64
+    """Questions played in lock step."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the configuration as a JSON value."""
+        return {
+            **asdict(self),
+            "arms": [asdict(arm) for arm in self.arms],
+            "seeds": list(self.seeds),
+            "questions": dict(self.questions),
+        }
+
+
+def make_config(suite: str, preset: str, arms: tuple[Arm, ...], data: str = "", seeds: int = 0) -> RunConfig:
+    """Builds a run's configuration.
+
+    Args:
+        suite: a name in `SUITES`.
+        preset: a name in `PRESETS`.
+        arms: the players to compare.
+        data: directory of the real benchmarks, for suites that read one.
+        seeds: how many seeds; 0 for the preset's number.
+
+    Raises:
+        ConfigError: a value is unknown or does not fit the others; the message says what exists.
+    """
+    scale = choose("preset", preset, PRESETS)
+    needs_data = choose("suite", suite, SUITES).needs_data
+    if needs_data != bool(data):
+        raise ConfigError(f"--suite {suite} {'needs' if needs_data else 'takes no'} --data DIR")
+    if seeds < 0:
+        raise ConfigError(f"--seeds must be at least 1, but is {seeds}")
+    return RunConfig(
+        suite=suite,
+        preset=preset,
+        data=data,
+        arms=arms,
+        seeds=tuple(range(DEVELOPMENT_SEEDS, DEVELOPMENT_SEEDS + (seeds or scale.seeds))),
+        questions={name: scale.bamboogle if name == "bamboogle" else scale.questions for name in BENCHMARKS},
+        world_size=scale.world_size,
+        loop_steps=scale.loop_steps,
+        loop_questions=scale.loop_questions,
+        shard=scale.shard,
+    )
+
+
+def choose(what: str, name: str, table: Mapping[str, Any]) -> Any:
+    """Looks a name up.
+
+    Raises:
+        ConfigError: there is no such name; the message says what exists.
+    """
+    if name not in table:
+        raise ConfigError(f"unknown {what} {name!r}; choose from {', '.join(table)}")
+    return table[name]
+
+
+def differing_fields(old: Any, new: Any, path: str = "") -> list[str]:
+    """Lists the fields in which two JSON values differ, as "path: old -> new"."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        keys = sorted(old.keys() | new.keys())
+        return [line for key in keys for line in differing_fields(old.get(key), new.get(key), f"{path}.{key}".lstrip("."))]
+    return [] if old == new else [f"{path}: {old!r} -> {new!r}"]

@@ -1,0 +1,76 @@
+"""The directory of a run: begun empty, or taken up again with the very same configuration."""
+
+from pathlib import Path
+from typing import Any
+
+from benchmarks.config import RunConfig, differing_fields
+from benchmarks.environment import describe_environment
+from benchmarks.plan import Plan
+from benchmarks.records import read_json, write_json
+from benchmarks.units import discard_unfinished
+from sesa_env.errors import ConfigError
+
+CONFIG_FILE, PLAN_FILE, ENVIRONMENT_FILE = "config.json", "plan.json", "environment.json"
+
+
+def check_directory(root: Path, config: RunConfig, resume: bool) -> None:
+    """Checks that a run may be begun or resumed in a directory, and changes nothing. Resuming an empty one begins it.
+
+    Raises:
+        ConfigError: the directory is not empty and `resume` is False, or it holds a run of another configuration.
+    """
+    if root.is_file():
+        raise ConfigError(f"{root} is a file; choose a directory with --out")
+    if not root.exists() or not any(root.iterdir()):
+        return
+    if not resume:
+        raise ConfigError(f"{root} is not empty; add --resume to finish the run in it, or choose another directory with --out")
+    if not (root / CONFIG_FILE).is_file():
+        raise ConfigError(f"{root} holds no run ({CONFIG_FILE} is missing); choose another directory with --out")
+    _refuse_changes(root / CONFIG_FILE, config.to_json(), "configuration")
+
+
+def begin(root: Path, config: RunConfig, plan: Plan, world: str) -> dict[str, Any]:
+    """Writes configuration, plan and environment, or checks that they are the directory's; clears away half-written units.
+
+    Args:
+        root: the run's directory, after `check_directory`.
+        config: the run's configuration.
+        plan: its units.
+        world: fingerprint of the first seed's world: it changes with the data and with the code that makes worlds.
+
+    Returns:
+        This process's surroundings.
+
+    Raises:
+        ConfigError: the plan or the world differs from the directory's.
+    """
+    write_json(root / CONFIG_FILE, config.to_json())
+    planned = {"world": world, "units": plan.to_json()}
+    if (root / PLAN_FILE).is_file():
+        _refuse_changes(root / PLAN_FILE, planned, "plan (the data or the code has changed)")
+    write_json(root / PLAN_FILE, planned)
+    discard_unfinished(root)
+    return _note_environment(root)
+
+
+def _refuse_changes(path: Path, value: Any, what: str) -> None:
+    differences = differing_fields(read_json(path), value)
+    if differences:
+        shown = "; ".join(differences[:5])
+        raise ConfigError(
+            f"cannot resume {path.parent}: its {what} differs: {shown}; repeat the first command, or choose another --out"
+        )
+
+
+def _note_environment(root: Path) -> dict[str, Any]:
+    """Appends this process's surroundings to the directory's list, unless they are the last entry already; returns them.
+
+    A run resumed elsewhere or after an update has records of both; whoever reads it should be able to tell.
+    """
+    path = root / ENVIRONMENT_FILE
+    noted: list[dict[str, Any]] = read_json(path) if path.is_file() else []
+    current = describe_environment()
+    if not noted or noted[-1] != current:
+        write_json(path, [*noted, current])
+    return current

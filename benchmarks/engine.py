@@ -1,0 +1,67 @@
+"""Runs units: one after another, or in a pool of processes. A cluster engine would run the same units from the same data."""
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict
+from multiprocessing.connection import wait
+from pathlib import Path
+
+from benchmarks.threads import limit_threads
+from benchmarks.units import Unit, is_finished, run_unit
+
+
+def run_units(units: Sequence[Unit], root: Path, workers: int, done: Callable[[Unit], None]) -> None:
+    """Runs the units that have left no result yet. None may depend on another.
+
+    Args:
+        units: the units.
+        root: the run's directory.
+        workers: how many processes; 1 runs them in this one.
+        done: called in this process after each unit, finished ones included.
+    """
+    pending = [unit for unit in units if not is_finished(root, unit.id)]
+    for unit in units:
+        if unit not in pending:
+            done(unit)
+    if workers == 1 or len(pending) <= 1:
+        for unit in pending:
+            run_unit(asdict(unit), str(root))
+            done(unit)
+    else:
+        _run_in_pool(pending, root, min(workers, len(pending)), done)
+
+
+def _run_in_pool(units: Sequence[Unit], root: Path, workers: int, done: Callable[[Unit], None]) -> None:
+    # Spawned, not forked: a forked child inherits locks that threads of the parent (progress bars, BLAS) may hold.
+    context = multiprocessing.get_context("spawn")
+    limit_threads()
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker)
+    try:
+        futures = {pool.submit(run_unit, asdict(unit), str(root)): unit for unit in units}
+        for future in as_completed(futures):
+            future.result()
+            done(futures[future])
+    except BaseException:
+        # Also on Ctrl-C: stop at once. Finished units are in place; a unit cut short leaves nothing but a directory to discard.
+        pool.shutdown(wait=False, cancel_futures=True)
+        for child in multiprocessing.active_children():
+            child.terminate()
+        raise
+    pool.shutdown()
+
+
+def _start_worker() -> None:
+    """Leaves Ctrl-C to the parent, and ends with it: a worker that outlived a killed parent would write beside a resumed run."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)

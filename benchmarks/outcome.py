@@ -1,0 +1,50 @@
+"""What a finished run leaves: merged records, timings, tables, figures and the report, all made from the units' files."""
+
+from pathlib import Path
+from typing import Any
+
+from benchmarks.config import RunConfig
+from benchmarks.figures import save_figures
+from benchmarks.plan import Plan
+from benchmarks.records import Record, read_json, read_records, write_file, write_json
+from benchmarks.render import Table, save_table
+from benchmarks.report import write_report
+from benchmarks.scores import Scores
+from benchmarks.suites import SUITES
+from benchmarks.tables import compare_sides, make_tables
+from benchmarks.units import RECORDS_FILE, TIMING_FILE, UNITS
+
+
+def write_outcome(root: Path, config: RunConfig, plan: Plan, environment: dict[str, Any]) -> list[Table]:
+    """Makes everything that is made from the units' results, afresh.
+
+    Returns:
+        The run's tables, the main one first.
+    """
+    merge_records(root, plan)
+    write_json(
+        root / "timings.json", {unit["id"]: read_json(root / UNITS / unit["id"] / TIMING_FILE) for unit in plan.to_json()}
+    )
+    records: list[Record] = []
+    for arm in config.arms:
+        for path in [root / "records" / arm.name / f"{name}.jsonl" for name in config.questions]:
+            records += read_records(path)
+    suite = SUITES[config.suite]
+    scores = Scores(records)
+    comparisons = compare_sides(scores)
+    tables = make_tables(scores, comparisons, suite, len(config.seeds))
+    for table in tables:
+        save_table(table, root / "tables")
+    save_figures(scores, comparisons, suite, root / "figures")
+    write_report(root, config.to_json(), environment, scores, comparisons, tables, suite)
+    return tables
+
+
+def merge_records(root: Path, plan: Plan) -> None:
+    """Joins the shards' records into one file for each arm and benchmark, in the plan's order, byte for byte as the units wrote them."""
+    merged: dict[Path, list[bytes]] = {}
+    for unit in plan.evaluations:
+        path = root / "records" / unit.arm / f"{unit.benchmark}.jsonl"
+        merged.setdefault(path, []).append((root / UNITS / unit.id / RECORDS_FILE).read_bytes())
+    for path, parts in merged.items():
+        write_file(path, b"".join(parts))

@@ -1,0 +1,87 @@
+"""What is checked and measured before a run starts: data, players, and about how long it will take."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from benchmarks.config import RunConfig
+from benchmarks.plan import Plan
+from benchmarks.suites import BENCHMARKS, SUITES, WorldSpec, open_world, take_questions
+from sesa_env.errors import ConfigError, missing_extra
+from sesa_env.game import GameConfig
+from sesa_env.play import play_questions
+from sesa_env.players.load import load_player
+from sesa_env.types import Question
+
+_SAMPLE = 24
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """What was found.
+
+    Attributes:
+        world: fingerprint of the first seed's world.
+        available: how many questions each benchmark has, no more than are asked for.
+        world_seconds: to open a world.
+        question_seconds: to play one question, for each arm by name.
+    """
+
+    world: str
+    available: Mapping[str, int]
+    world_seconds: float
+    question_seconds: Mapping[str, float]
+
+
+def require_extras() -> None:
+    """Raises the ConfigError that names the extra, before anything has run, where a package for the report is missing."""
+    for package in ("rich", "scipy", "matplotlib"):
+        try:
+            __import__(package)
+        except ImportError as error:
+            raise missing_extra(package, "bench") from error
+
+
+def check(config: RunConfig) -> Preflight:
+    """Opens the first seed's world, reads all questions, loads every player, and times a few questions.
+
+    Raises:
+        ConfigError: a data file is malformed (file, line and reason are named), a benchmark has no questions, or a player cannot
+            be loaded.
+    """
+    seed = config.seeds[0]
+    spec = SUITES[config.suite].world(config.data, config.world_size, seed)
+    started = time.perf_counter()
+    world = open_world(spec)
+    world_seconds = time.perf_counter() - started
+    questions = {name: take_questions(spec, name, config.questions[name], seed) for name in BENCHMARKS}
+    empty = [name for name, found in questions.items() if not found]
+    if empty:
+        raise ConfigError(
+            f"no question found for {', '.join(empty)}; the suite {config.suite} needs all of {', '.join(BENCHMARKS)}"
+        )
+    sample = [question for found in questions.values() for question in found[: _SAMPLE // len(BENCHMARKS) + 1]]
+    seconds = {arm.name: _time_questions(config, spec, arm.player, seed, sample) for arm in config.arms}
+    return Preflight(world.fingerprint, {name: len(found) for name, found in questions.items()}, world_seconds, seconds)
+
+
+def _time_questions(config: RunConfig, spec: WorldSpec, name: str, seed: int, sample: list[Question]) -> float:
+    """Seconds to play one question, measured on a sample after a warm-up (compilation, caches)."""
+    world = open_world(spec)
+    player = load_player(name, world, seed)
+    rules = GameConfig(max_turns=config.max_turns, top_k=config.top_k)
+    play_questions(world, sample[:1], player, rules)
+    started = time.perf_counter()
+    play_questions(world, sample, player, rules, batch=config.batch)
+    return (time.perf_counter() - started) / len(sample)
+
+
+def estimate_seconds(config: RunConfig, plan: Plan, found: Preflight, workers: int) -> float:
+    """Estimates how long the units take: questions at their measured pace, worlds opened, the loop's games; a guess, not a promise."""
+    play = sum((unit.stop - unit.start) * len(unit.modes) * found.question_seconds[unit.arm] for unit in plan.evaluations)
+    pace = max(found.question_seconds.values())
+    games = sum(
+        unit.request.steps * unit.request.questions * (GameConfig.group_size + 1) for unit in plan.banks if unit.request.player
+    )
+    worlds = found.world_seconds * len(config.seeds) * (1 + workers)
+    return (play + games * pace + worlds) / workers + 5.0

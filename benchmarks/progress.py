@@ -1,0 +1,69 @@
+"""What a person sees while a run goes on: the plan, progress bars, and the main table at the end."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+from benchmarks.config import RunConfig
+from benchmarks.plan import Plan
+from benchmarks.render import Table, format_cell
+from benchmarks.units import Unit, is_finished
+
+Begin: TypeAlias = Callable[[str, int], Callable[[Unit], None]]
+"""Begins a bar of a name and a length; what it returns is called after each unit."""
+
+
+def print_plan(root: Path, config: RunConfig, plan: Plan, workers: int, seconds: float) -> None:
+    """Says what will run, where, and about how long."""
+    units = [*plan.banks, *plan.evaluations]
+    finished = sum(is_finished(root, unit.id) for unit in units)
+    about = f"{seconds:.0f} seconds" if seconds < 100 else f"{seconds / 60:.0f} minutes"
+    lines = [
+        f"Suite {config.suite}, preset {config.preset}; arms: {', '.join(arm.name for arm in config.arms)}; seeds: {len(config.seeds)}",
+        f"Plan: {len(plan.banks)} bank units, then {len(plan.evaluations)} evaluation units with {plan.questions:,} attempts at a "
+        f"question (arms, modes and seeds counted each), on {workers} workers",
+        f"About {about} for all of it: an estimate from a few timed questions",
+        f"Directory: {root}" + (f" ({finished} of {len(units)} units are finished already)" if finished else ""),
+    ]
+    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.flush()
+
+
+@contextmanager
+def progress_bars() -> Iterator[Begin]:
+    """Shows a bar for each stage, on the error stream, so that the output can be piped."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description:<11}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+
+        def begin(name: str, length: int) -> Callable[[Unit], None]:
+            task = progress.add_task(name, total=length)
+            return lambda unit: progress.advance(task)
+
+        yield begin
+
+
+def print_outcome(root: Path, table: Table) -> None:
+    """Prints our rows of the main table, and where everything is."""
+    from rich.console import Console
+    from rich.table import Table as RichTable
+
+    shown = RichTable(title=table.caption, title_justify="left")
+    for column in table.columns:
+        shown.add_column(column.title, justify="left" if column.style == "text" else "right", overflow="fold")
+    for group in table.groups[:-1]:
+        for row in group:
+            shown.add_row(*(format_cell(row.get(column.key), column.style) for column in table.columns))
+    console = Console()
+    console.print(shown)
+    console.print(f"Report: {root / 'report.md'}; tables, figures and every answer beside it.", markup=False, soft_wrap=True)

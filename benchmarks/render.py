@@ -1,0 +1,149 @@
+"""A table as data, and as Markdown, LaTeX (booktabs), CSV and JSON."""
+
+import csv
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from benchmarks.records import dump, write_file
+
+Row: TypeAlias = Mapping[str, Any]
+BLANK = "–"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column.
+
+    Attributes:
+        key: its key in each row.
+        title: its heading.
+        style: "text", "percent" (a score from 0 to 1, shown times 100), "points" (a signed difference of scores, shown times 100),
+            "number", "count" or "p".
+    """
+
+    key: str
+    title: str
+    style: str = "text"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table.
+
+    Attributes:
+        name: its file name without the ending, and its LaTeX label.
+        caption: what it shows; for readers who see nothing else.
+        columns: the columns.
+        groups: the rows, in groups that a line parts.
+        notes: sentences under the table.
+    """
+
+    name: str
+    caption: str
+    columns: tuple[Column, ...]
+    groups: tuple[tuple[Row, ...], ...]
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def rows(self) -> list[Row]:
+        """All rows."""
+        return [row for group in self.groups for row in group]
+
+
+def format_cell(value: Any, style: str) -> str:
+    """Writes one value for a reader."""
+    if value is None or value == "":
+        return BLANK
+    return _STYLES[style](value)
+
+
+def _points(value: float) -> str:
+    rounded = round(100 * value, 1)
+    return f"{rounded:+.1f}".replace("-", "−") if rounded else "0.0"
+
+
+def _p(value: float) -> str:
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
+_STYLES: Mapping[str, Callable[[Any], str]] = {
+    "text": str,
+    "percent": lambda value: f"{100 * value:.1f}",
+    "points": _points,
+    "number": lambda value: f"{value:.2f}",
+    "count": lambda value: f"{value:d}",
+    "p": _p,
+    "interval": lambda value: f"[{_points(value[0])}, {_points(value[1])}]",
+}
+
+
+def to_markdown(table: Table) -> str:
+    """Renders Markdown: caption, table, notes."""
+    heads = [column.title for column in table.columns]
+    lines = [_pipe(heads), _pipe([":--" if column.style == "text" else "--:" for column in table.columns])]
+    for row in table.rows:
+        lines.append(_pipe([format_cell(row.get(column.key), column.style).replace("|", "\\|") for column in table.columns]))
+    notes = "".join(f"\n{note}\n" for note in table.notes)
+    return f"**{table.caption}**\n\n" + "\n".join(lines) + f"\n{notes}"
+
+
+def _pipe(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+_LATEX = str.maketrans(
+    {
+        "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}", "\\": r"\textbackslash{}", "<": r"$<$", ">": r"$>$", "−": r"$-$", "–": "--", "→": r"$\to$",
+    }
+)  # fmt: skip
+
+
+def to_latex(table: Table) -> str:
+    r"""Renders a LaTeX table; the document needs \usepackage{booktabs}."""
+    align = "".join("l" if column.style == "text" else "r" for column in table.columns)
+    heads = [column.title.translate(_LATEX) for column in table.columns]
+    groups = [[_ampersands(table, row) for row in group] for group in table.groups]
+    body = "\n\\midrule\n".join("\n".join(lines) for lines in groups)
+    notes = " ".join([f"{table.caption}.", *table.notes]).translate(_LATEX)
+    return (
+        "% Needs \\usepackage{booktabs}.\n\\begin{table}\n\\centering\n\\small\n"
+        f"\\caption{{{notes}}}\n\\label{{tab:{table.name}}}\n"
+        f"\\begin{{tabular}}{{{align}}}\n\\toprule\n{' & '.join(heads)} \\\\\n\\midrule\n{body}\n\\bottomrule\n"
+        "\\end{tabular}\n\\end{table}\n"
+    )
+
+
+def _ampersands(table: Table, row: Row) -> str:
+    return " & ".join(format_cell(row.get(column.key), column.style).translate(_LATEX) for column in table.columns) + r" \\"
+
+
+def to_csv(table: Table) -> str:
+    """Renders CSV with unrounded values under the columns' keys; an interval takes two columns."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([name for column in table.columns for name in _csv_names(column)])
+    for row in table.rows:
+        writer.writerow([cell for column in table.columns for cell in _csv_cells(row.get(column.key), column)])
+    return out.getvalue()
+
+
+def _csv_names(column: Column) -> list[str]:
+    return [f"{column.key}_low", f"{column.key}_high"] if column.style == "interval" else [column.key]
+
+
+def _csv_cells(value: Any, column: Column) -> list[Any]:
+    if column.style == "interval":
+        return list(value) if value is not None else ["", ""]
+    return ["" if value is None else value]
+
+
+def save_table(table: Table, directory: Path) -> None:
+    """Writes the table in all four forms."""
+    write_file(directory / f"{table.name}.md", to_markdown(table).encode())
+    write_file(directory / f"{table.name}.tex", to_latex(table).encode())
+    write_file(directory / f"{table.name}.csv", to_csv(table).encode())
+    write_file(directory / f"{table.name}.json", dump(asdict(table), indent=2))

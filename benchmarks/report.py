@@ -1,0 +1,116 @@
+"""The report of a run in plain words, with its tables and figures."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.render import Table, format_cell, to_markdown
+from benchmarks.records import write_file
+from benchmarks.scores import Comparison, Scores
+from benchmarks.stats import Estimate
+from benchmarks.suites import Suite
+
+_FIGURES = {
+    "off_on": "Exact match of each arm without (ring) and with (dot) its skill bank; the bar is the paired interval of the difference.",
+    "differences": "Paired differences. Green: the interval lies above zero; orange: below; grey: it holds zero.",
+}
+_BANKS = {
+    "seeds": "the hand-written seed cards alone",
+    "loop": "distilled by the self-play loop from its own failures on train entities",
+}
+
+
+def write_report(
+    root: Path,
+    config: Mapping[str, Any],
+    environment: Mapping[str, Any],
+    scores: Scores,
+    comparisons: Sequence[Comparison],
+    tables: Sequence[Table],
+    suite: Suite,
+) -> None:
+    """Writes `report.md`.
+
+    Args:
+        root: the run's directory.
+        config: the run's configuration as JSON.
+        environment: where it was run.
+        scores: its scores.
+        comparisons: as `tables.compare_sides` makes them.
+        tables: as `tables.make_tables` makes them.
+        suite: the suite that was run.
+    """
+    figures = [f"![{caption}](figures/{name}.png)\n\n*{caption}*" for name, caption in _FIGURES.items()]
+    main, *others = [to_markdown(table) for table in tables]
+    parts = [
+        f"# SESA benchmark report: {config['suite']}, preset {config['preset']}",
+        "## What was run\n\n" + _what_was_run(config, environment, scores),
+        "## Headline\n\n" + "\n".join(f"- {_headline(comparison)}" for comparison in comparisons),
+        main,
+        figures[0],
+        "## What no claim is drawn from\n\n" + _limits(config, suite),
+        "## Differences\n\n" + figures[1],
+        *others,
+    ]
+    write_file(root / "report.md", ("\n\n".join(part.strip() for part in parts) + "\n").encode())
+
+
+def _what_was_run(config: Mapping[str, Any], environment: Mapping[str, Any], scores: Scores) -> str:
+    arms = "\n".join(
+        f"- **{arm['name']}**: player `{arm['player']}`; bank: {_describe_bank(arm['bank'])}" for arm in config["arms"]
+    )
+    sizes = sum(scores.size(name) for name in scores.benchmarks)
+    git = environment["git"]
+    state = {True: ", with changes that are not committed", False: "", None: ""}[git["dirty"]]
+    return (
+        f"{len(config['arms'])} arms answered the same {sizes} questions of seven benchmarks for each of {len(config['seeds'])} "
+        f"seed(s), each question once without the skill bank (Off) and once with it (On); everything else was the same. An episode has "
+        f"at most {config['max_turns']} turns and a search brings {config['top_k']} passages.\n\n{arms}\n\n"
+        f"Seeds: {', '.join(map(str, config['seeds']))}. Code: revision `{git['revision']}`{state}. Python {environment['python']}, "
+        f"{environment['platform']}. The configuration is in `config.json`, every answer in `records/`."
+    )
+
+
+def _describe_bank(bank: str) -> str:
+    source, _, player = bank.partition(":")
+    return _BANKS[source].replace("its own failures", f"the failures of `{player}`") if player else _BANKS[source]
+
+
+def _headline(comparison: Comparison) -> str:
+    (first, before), (second, after) = comparison.before, comparison.after
+    what = f"**{first}**: the bank (Off → On)" if first == second else f"**{first} → {second}**, both {before.capitalize()}"
+    estimate, test = comparison.macro, comparison.test
+    words = f"{what}: macro mean {format_cell(estimate.value, 'points')} points of exact match, 95 % interval "
+    words += f"{format_cell((estimate.low, estimate.high), 'interval')}: {_verdict(estimate)}."
+    return words + (f" {test.gained} questions gained, {test.lost} lost (exact McNemar p {_p_words(test.p)})." if test else "")
+
+
+def _p_words(p: float) -> str:
+    text = format_cell(p, "p")
+    return text.replace("<", "< ") if text.startswith("<") else f"= {text}"
+
+
+def _verdict(estimate: Estimate) -> str:
+    if estimate.low > 0:
+        return "a gain"
+    if estimate.high < 0:
+        return "a loss"
+    return "no change at all" if estimate.low == estimate.high == 0 else "not told apart from no change"
+
+
+def _limits(config: Mapping[str, Any], suite: Suite) -> str:
+    limits = [suite.note]
+    if len(config["seeds"]) == 1:
+        limits.append(
+            "One seed: the intervals speak about other questions of this world and these players, not about other seeds."
+        )
+    else:
+        limits.append(
+            f"{len(config['seeds'])} seeds: the intervals resample seeds too, which understates the spread between seeds when they are few."
+        )
+    limits += [
+        "The intervals and p values are not corrected for the number of comparisons: read a single benchmark's as a hint.",
+        "The arms are compared as players, not at an equal budget of searches or tokens: the table of search behaviour says what each spent.",
+        "The paper's rows come from other systems on other data; no difference between them and ours is a result.",
+    ]
+    return "\n".join(f"- {limit}" for limit in limits)

@@ -1,0 +1,103 @@
+"""Runs the seven benchmarks, Off and On, and writes records, tables, figures and a report into one directory.
+
+python benchmarks/run_all.py --preset smoke
+python benchmarks/run_all.py --suite flashrag --data DIR
+"""
+
+import argparse
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+if not __package__:
+    # Run as a script, Python puts this file's directory on the path; the imports below start from the one above it, and this
+    # directory's module names (records, config, ...) must not hide anybody else's.
+    _HERE = Path(__file__).resolve().parent
+    sys.path[:] = [str(_HERE.parent), *(entry for entry in sys.path if entry != str(_HERE))]
+
+from benchmarks.threads import limit_threads
+
+limit_threads()  # before anything imports numpy
+
+from benchmarks.arms import ARMS, parse_arms  # noqa: E402 - comes after limit_threads
+from benchmarks.config import PRESETS, make_config  # noqa: E402 - comes after limit_threads
+from benchmarks.directory import begin, check_directory  # noqa: E402 - comes after limit_threads
+from benchmarks.engine import run_units  # noqa: E402 - comes after limit_threads
+from benchmarks.plan import make_plan  # noqa: E402 - comes after limit_threads
+from benchmarks.preflight import check, estimate_seconds, require_extras  # noqa: E402 - comes after limit_threads
+from benchmarks.progress import print_outcome, print_plan, progress_bars  # noqa: E402 - comes after limit_threads
+from benchmarks.suites import SUITES  # noqa: E402 - comes after limit_threads
+from sesa_env.errors import ConfigError, SesaError  # noqa: E402 - comes after limit_threads
+
+
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(
+        prog="run_all", description="The seven benchmarks, without the skill bank (Off) and with it (On)."
+    )
+    parser.add_argument("--preset", default="quick", help=f"how much to run: {', '.join(PRESETS)} (default: quick)")
+    parser.add_argument("--suite", default="miniwiki", help=f"which benchmarks: {', '.join(SUITES)} (default: miniwiki)")
+    parser.add_argument("--data", default="", metavar="DIR", help="directory of the real benchmarks, for --suite flashrag")
+    parser.add_argument(
+        "--arms",
+        nargs="+",
+        default=list(ARMS),
+        metavar="ARM",
+        help=f"what to compare, the baseline first: {', '.join(ARMS)}, or NAME=module:factory[@loop|@loop:PLAYER|@seeds]",
+    )
+    parser.add_argument("--seeds", type=int, default=0, metavar="N", help="how many seeds (default: the preset's)")
+    parser.add_argument("--out", default="", metavar="DIR", help="where to write (default: runs/SUITE-PRESET)")
+    parser.add_argument("--resume", action="store_true", help="finish the run in --out")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (default: one a core)")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line; returns the exit status: 0 done, 2 a mistake that the message explains, 130 interrupted."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    options = parse_arguments(given)
+    try:
+        run(options)
+    except SesaError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 2
+    except KeyboardInterrupt:
+        resume = given if "--resume" in given else [*given, "--resume"]
+        sys.stderr.write(f"\ninterrupted; what is finished is kept. To go on, type:\n  {_command()} {shlex.join(resume)}\n")
+        return 130
+    return 0
+
+
+def _command() -> str:
+    return f"python {shlex.quote(sys.argv[0])}" if not __package__ else "python -m benchmarks.run_all"
+
+
+def run(options: argparse.Namespace) -> None:
+    """Plans, runs and reports.
+
+    Raises:
+        SesaError: a mistake in the options or the data, found before anything runs; or a failure that the message explains.
+    """
+    require_extras()
+    if options.workers < 1:
+        raise ConfigError(f"--workers must be at least 1, but is {options.workers}")
+    data = str(Path(options.data).resolve()) if options.data else ""
+    config = make_config(options.suite, options.preset, parse_arms(options.arms), data, options.seeds)
+    root = Path(options.out or f"runs/{config.suite}-{config.preset}")
+    check_directory(root, config, options.resume)
+    found = check(config)
+    plan = make_plan(config, found.available)
+    environment = begin(root, config, plan, found.world)
+    print_plan(root, config, plan, options.workers, estimate_seconds(config, plan, found, options.workers))
+    with progress_bars() as bar:
+        for name, units in (("Banks", plan.banks), ("Evaluation", plan.evaluations)):
+            run_units(units, root, options.workers, bar(name, len(units)))
+    from benchmarks.outcome import write_outcome  # loads matplotlib: only when there is something to draw
+
+    print_outcome(root, write_outcome(root, config, plan, environment)[0])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,175 @@
+"""The tables of a run: scores, differences, search behaviour, and the paper's numbers beside."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+from benchmarks.paper import MAIN_BACKBONES, MAIN_METHODS, PAPER, SOURCE, PaperRow
+from benchmarks.render import Column, Row, Table
+from benchmarks.scores import Comparison, Scores, Side
+from benchmarks.stats import RESAMPLES, Estimate, McNemar
+from benchmarks.suites import BENCHMARKS, Suite
+
+_MEANS = (Column("macro", "Macro mean", "percent"), Column("micro", "Micro mean", "percent"))
+PAPER_NOTE = (
+    f"Rows marked (paper) are the numbers of {SOURCE}: language models on 500 questions of each real benchmark (Bamboogle 125) over "
+    "all of Wikipedia, with a model judge on a miss. They are shown for orientation and are not comparable with the rows above them."
+)
+
+
+def compare_sides(scores: Scores, metric: str = "em") -> list[Comparison]:
+    """Makes every comparison of a run: On against Off within each arm, then arm against arm in each mode."""
+    arms = list(dict.fromkeys(arm for arm, _ in scores.sides))
+    pairs = [((arm, "off"), (arm, "on")) for arm in arms]
+    pairs += [((first, mode), (second, mode)) for first, second in combinations(arms, 2) for mode in ("off", "on")]
+    return [scores.compare(before, after, metric) for before, after in pairs]
+
+
+def make_tables(scores: Scores, comparisons: Sequence[Comparison], suite: Suite, seeds: int) -> list[Table]:
+    """Makes all tables, the main one first."""
+    about = f"Mean over {seeds} seeds." if seeds > 1 else "One seed."
+    return [
+        _main_table(scores, suite, about),
+        _score_table(scores, suite, "f1", "main_f1", "Token F1 over all gold aliases, percent", about),
+        _difference_table(comparisons, suite, seeds),
+        _search_table(scores, suite, about),
+        _paper_table(),
+    ]
+
+
+def _main_table(scores: Scores, suite: Suite, about: str) -> Table:
+    ours = _score_table(
+        scores, suite, "em", "main", "Exact match over all gold aliases, percent, with the skill bank and without", about
+    )
+    shown = [row for row in PAPER if row.backbone in MAIN_BACKBONES and row.method in MAIN_METHODS]
+    # Under MiniWiki's columns the paper's scores on the real benchmarks would pass for scores on MiniWiki: its means stand alone.
+    paper = tuple(_paper_row(row if suite.real else replace(row, benchmarks={})) for row in shown)
+    return Table(ours.name, ours.caption, ours.columns, (*ours.groups, paper), (*ours.notes, PAPER_NOTE))
+
+
+def _score_table(scores: Scores, suite: Suite, metric: str, name: str, caption: str, about: str) -> Table:
+    columns = (Column("arm", "Arm"), Column("mode", "Bank"), *_MEANS, *_benchmark_columns(suite))
+    sides: dict[str, list[Row]] = {}
+    for side in scores.sides:
+        sides.setdefault(side[0], []).append(_score_row(scores, side, metric))
+    note = f"Macro: unweighted mean of the seven benchmarks. Micro: mean over all questions. {about} {_sizes(scores, suite)}"
+    return Table(name, caption, columns, tuple(tuple(rows) for rows in sides.values()), (note, suite.note))
+
+
+def _benchmark_columns(suite: Suite) -> tuple[Column, ...]:
+    return tuple(Column(name, suite.title(name), "percent") for name in BENCHMARKS)
+
+
+def _score_row(scores: Scores, side: Side, metric: str) -> Row:
+    each = {name: scores.mean(side, name, metric) for name in scores.benchmarks}
+    return {"arm": side[0], "mode": side[1], "macro": scores.macro(side, metric), "micro": scores.micro(side, metric), **each}
+
+
+def _sizes(scores: Scores, suite: Suite) -> str:
+    sizes = {name: scores.size(name) for name in scores.benchmarks}
+    if len(set(sizes.values())) == 1:
+        return f"{next(iter(sizes.values()))} questions of each benchmark."
+    return f"Questions: {', '.join(f'{suite.title(name)} {size}' for name, size in sizes.items())}."
+
+
+def _paper_row(row: PaperRow) -> Row:
+    method, _, mode = row.method.partition("-O")
+    each = {name: round(score / 100, 4) for name, score in row.benchmarks.items()}
+    label = {"arm": f"{row.backbone}, {method} (paper)", "mode": f"o{mode}" if mode else ""}
+    return {**label, "macro": round(row.macro / 100, 4), **each}
+
+
+def _paper_table() -> Table:
+    columns = (
+        Column("arm", "System"),
+        Column("mode", "Bank"),
+        _MEANS[0],
+        *(Column(name, title, "percent") for name, title in BENCHMARKS.items()),
+    )
+    backbones: dict[str, list[Row]] = {}
+    for row in PAPER:
+        backbones.setdefault(row.backbone, []).append(_paper_row(row))
+    return Table(
+        "paper", "The paper's results, percent", columns, tuple(tuple(rows) for rows in backbones.values()), (PAPER_NOTE,)
+    )
+
+
+def _difference_table(comparisons: Sequence[Comparison], suite: Suite, seeds: int) -> Table:
+    columns = (
+        Column("comparison", "Comparison"),
+        Column("scope", "Over"),
+        Column("difference", "Difference", "points"),
+        Column("interval", "95 % interval", "interval"),
+        Column("gained", "Gained", "count"),
+        Column("lost", "Lost", "count"),
+        Column("p", "p", "p"),
+    )
+    resampled = "questions within each benchmark" if seeds == 1 else "seeds, and questions within each seed and benchmark"
+    notes = (
+        f"Differences in points of exact match, paired by question. Intervals: paired bootstrap, {RESAMPLES:,} resamples of {resampled}.",
+        "Gained and lost: questions that turned right and wrong; p: exact McNemar test over them, not corrected for the number of "
+        "tests. The macro mean weights benchmarks, not questions, so it has an interval but no McNemar test.",
+        suite.note,
+    )
+    groups = tuple(tuple(_difference_rows(comparison, suite)) for comparison in comparisons)
+    return Table("differences", "What the bank and the player change, question by question", columns, groups, notes)
+
+
+def _difference_rows(comparison: Comparison, suite: Suite) -> list[Row]:
+    label = comparison_label(comparison)
+    rows = [
+        _difference_row(label, "macro mean", comparison.macro, None),
+        _difference_row(label, "micro mean", comparison.micro, comparison.test),
+    ]
+    for name, estimate in comparison.benchmarks.items():
+        rows.append(_difference_row(label, suite.title(name), estimate, comparison.tests.get(name)))
+    return rows
+
+
+def _difference_row(label: str, scope: str, estimate: Estimate, test: McNemar | None) -> Row:
+    row: dict[str, Any] = {
+        "comparison": label,
+        "scope": scope,
+        "difference": estimate.value,
+        "interval": [estimate.low, estimate.high],
+    }
+    return {**row, "gained": test.gained, "lost": test.lost, "p": test.p} if test else row
+
+
+def comparison_label(comparison: Comparison) -> str:
+    """Names a comparison, "before → after"."""
+    (first, before), (second, after) = comparison.before, comparison.after
+    return f"{first} {before} → {second} {after}"
+
+
+def _search_table(scores: Scores, suite: Suite, about: str) -> Table:
+    columns = (
+        Column("arm", "Arm"),
+        Column("mode", "Bank"),
+        Column("scope", "Over"),
+        Column("hit@1", "Hit@1", "percent"),
+        Column("hit@3", "Hit@3", "percent"),
+        Column("searches", "Searches", "number"),
+        Column("tokens", "Tokens", "number"),
+    )
+    notes = (
+        "Hit@k, percent: questions for which some search had evidence among its first k passages: a passage that the question names "
+        "as its evidence, or, where it names none, one that holds a gold answer. Searches and tokens: a question; tokens are the "
+        f"whitespace-separated words of all that the player wrote, whatever its own tokeniser. {about}",
+        suite.note,
+    )
+    groups = tuple(tuple(_search_rows(scores, side, suite)) for side in scores.sides)
+    return Table("search", "Search behaviour", columns, groups, notes)
+
+
+def _search_rows(scores: Scores, side: Side, suite: Suite) -> list[Row]:
+    metrics = ("hit@1", "hit@3", "searches", "tokens")
+    named: Mapping[str, Any] = {"arm": side[0], "mode": side[1]}
+    rows: list[Row] = [
+        {**named, "scope": "macro mean", **{metric: scores.macro(side, metric) for metric in metrics}},
+        {**named, "scope": "micro mean", **{metric: scores.micro(side, metric) for metric in metrics}},
+    ]
+    for name in scores.benchmarks:
+        rows.append({**named, "scope": suite.title(name), **{metric: scores.mean(side, name, metric) for metric in metrics}})
+    return rows

@@ -1,0 +1,126 @@
+"""Paired bootstrap intervals and McNemar's test: known values, degenerate cases, and coverage by simulation."""
+
+import numpy as np
+import pytest
+
+from benchmarks.stats import Differences, interval, macro_interval, mcnemar, micro_interval
+from sesa_env.errors import ConfigError
+
+
+def nested(*seeds):
+    return Differences(tuple(np.array(seed, dtype=float) for seed in seeds), crossed=False)
+
+
+def crossed(*seeds):
+    return Differences(tuple(np.array(seed, dtype=float) for seed in seeds), crossed=True)
+
+
+def test_identical_sides_give_exactly_zero():
+    same = {"a": nested([0] * 7), "b": crossed([0] * 50)}
+    for estimate in (macro_interval(same), micro_interval(same), interval(same["a"])):
+        assert (estimate.value, estimate.low, estimate.high) == (0.0, 0.0, 0.0)
+
+
+def test_constant_difference_has_no_width():
+    estimate = interval(nested([0.25] * 40, [0.25] * 40))
+    assert (estimate.value, estimate.low, estimate.high) == pytest.approx((0.25, 0.25, 0.25))
+
+
+def test_macro_weights_benchmarks_and_micro_weights_questions():
+    benchmarks = {"long": nested([0.0] * 90), "short": nested([1.0] * 10)}
+    assert macro_interval(benchmarks).value == pytest.approx(0.5)
+    assert micro_interval(benchmarks).value == pytest.approx(0.1)
+
+
+def test_macro_resamples_within_each_benchmark():
+    """Two constant benchmarks that differ: pooled resampling would have width, stratified has none."""
+    benchmarks = {"a": nested([1.0] * 20), "b": nested([-1.0] * 20)}
+    assert (macro_interval(benchmarks).low, macro_interval(benchmarks).high) == pytest.approx((0.0, 0.0))
+    assert micro_interval(benchmarks).high == pytest.approx(0.0)
+
+
+def test_the_interval_agrees_with_plain_index_resampling():
+    values = np.random.default_rng(3).choice([-1.0, 0.0, 0.3, 1.0], size=120, p=[0.1, 0.5, 0.1, 0.3])
+    means = np.random.default_rng(4).choice(values, size=(20_000, 120)).mean(axis=1)
+    estimate = interval(nested(values))
+    assert (estimate.low, estimate.high) == pytest.approx(tuple(np.quantile(means, [0.025, 0.975])), abs=0.01)
+
+
+def test_the_same_seed_gives_the_same_interval_and_another_one_another():
+    values = nested(np.random.default_rng(1).normal(size=50))
+    assert interval(values, seed=1) == interval(values, seed=1)
+    assert interval(values, seed=1) != interval(values, seed=2)
+
+
+def test_seeds_are_resampled_too():
+    """All spread lies between the seeds: question resampling alone would have no width."""
+    estimate = interval(nested([0.0] * 30, [0.5] * 30, [1.0] * 30))
+    assert estimate.value == pytest.approx(0.5)
+    assert estimate.low < 0.1
+    assert estimate.high > 0.9
+
+
+def test_crossed_seeds_do_not_multiply_the_questions():
+    """Five identical seeds on the same questions know no more than one; five nested ones would claim to."""
+    values = np.random.default_rng(5).choice([-1.0, 0.0, 1.0], size=100)
+    one, five, wrong = interval(crossed(values)), interval(crossed(*[values] * 5)), interval(nested(*[values] * 5))
+    assert five.high - five.low == pytest.approx(one.high - one.low, rel=0.1)
+    assert wrong.high - wrong.low < 0.6 * (one.high - one.low)
+
+
+def test_unequal_numbers_of_seeds_are_refused():
+    with pytest.raises(ConfigError, match="same seeds"):
+        macro_interval({"a": nested([1.0]), "b": nested([1.0], [0.0])})
+
+
+@pytest.mark.parametrize("empty", [(), ((),)])
+def test_nothing_to_compare_is_refused(empty):
+    with pytest.raises(ConfigError, match="at least one"):
+        nested(*empty)
+
+
+def covers(rng, truth, draw):
+    estimate = macro_interval(draw(rng), seed=int(rng.integers(2**31)), resamples=500)
+    return estimate.low <= truth <= estimate.high
+
+
+def test_coverage_over_questions():
+    """500 simulated comparisons of two stratified benchmarks: 95 % within three standard errors (1 point) and a small-sample bias."""
+    rng = np.random.default_rng(11)
+
+    def draw(rng):
+        a = rng.choice([-1.0, 0.0, 1.0], size=150, p=[0.1, 0.6, 0.3])
+        b = rng.choice([-1.0, 0.0, 1.0], size=60, p=[0.2, 0.5, 0.3])
+        return {"a": nested(a), "b": nested(b)}
+
+    coverage = np.mean([covers(rng, 0.15, draw) for _ in range(500)])
+    assert 0.92 <= coverage <= 0.975
+
+
+def test_coverage_over_seeds_and_questions():
+    """300 simulated comparisons over 12 worlds whose true effects differ."""
+    rng = np.random.default_rng(12)
+
+    def draw(rng):
+        gains = rng.uniform(0.1, 0.5, size=12)
+        return {"a": nested(*(rng.choice([-1.0, 0.0, 1.0], size=40, p=[0.1, 0.9 - gain, gain]) for gain in gains))}
+
+    coverage = np.mean([covers(rng, 0.2, draw) for _ in range(300)])
+    assert 0.90 <= coverage <= 0.99
+
+
+@pytest.mark.parametrize(
+    ("gained", "lost", "p"), [(0, 0, 1.0), (1, 0, 1.0), (5, 0, 0.0625), (6, 0, 0.03125), (8, 2, 0.109375), (3, 3, 1.0)]
+)
+def test_mcnemar_by_hand(gained, lost, p):
+    """Two-sided binomial values: 2 * 0.5**5; 2 * 0.5**6; 2 * (1 + 10 + 45) / 1024."""
+    before = np.array([False] * gained + [True] * lost + [True] * 4 + [False] * 3)
+    after = np.array([True] * gained + [False] * lost + [True] * 4 + [False] * 3)
+    result = mcnemar(before, after)
+    assert (result.gained, result.lost) == (gained, lost)
+    assert result.p == pytest.approx(p)
+
+
+def test_mcnemar_of_different_questions_is_refused():
+    with pytest.raises(ConfigError, match="same questions"):
+        mcnemar(np.array([True]), np.array([True, False]))
