@@ -62,7 +62,7 @@ class ScriptedReader:
 
     def _best(self, question: str, query: str, wanted: Asked, passages: Sequence[Passage]) -> str:
         stems = sought(question, query)
-        shown = [(rank, passage, sentence) for rank, passage in enumerate(passages) for sentence in sentences(_body(passage))]
+        shown = [(rank, passage, sentence) for rank, passage in enumerate(passages) for sentence in sentences(body(passage))]
         weights = _weights(stems, [sentence for _, _, sentence in shown])
         excluded = frozenset(word.text.lower().removesuffix("'s") for word in words(f"{question} {query}"))
         best, best_score = "", 0.0
@@ -75,7 +75,7 @@ class ScriptedReader:
         return best
 
 
-def _body(passage: Passage) -> str:
+def body(passage: Passage) -> str:
     """Returns the text without a leading repetition of the title, which some corpora put before the first sentence."""
     rest = passage.text.removeprefix(f"{passage.title} ") if passage.title else passage.text
     return rest if rest[:1].isupper() else passage.text
