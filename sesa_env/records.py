@@ -55,11 +55,11 @@ def open_memory(name: str | None) -> MemorySnapshot | None:
     if name is None:
         return None
     from sesa_env.memory.bank import SkillBank
-    from sesa_env.memory.prime import seed_cards
+    from sesa_env.memory.prime import prime
 
     if name == "seeds":
         with SkillBank.open(":memory:") as bank:
-            bank.prime(seed_cards())
+            prime(bank)
             return bank.snapshot()
     if not Path(name).is_file():
         raise ConfigError(f"memory: expected None, 'seeds' or the path of a skill bank; there is no file {name!r}")

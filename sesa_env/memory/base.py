@@ -98,13 +98,12 @@ class Failure:
 
 
 class Distiller(Protocol):
-    """Writes cards from failures: a rule-based one or a teacher model.
+    """Writes cards from failures: a rule-based one or a teacher model."""
 
-    Attributes:
-        name: recorded in each card's provenance.
-    """
-
-    name: str
+    @property
+    def name(self) -> str:
+        """What each card's provenance will call the teacher."""
+        ...
 
     def distil(self, failures: Sequence[Failure], cards: Mapping[str, SkillCard]) -> list[list[CardDraft]]:
         """Writes cards for a batch of failures.
@@ -152,13 +151,12 @@ class ConsolidationReport:
 
 @runtime_checkable
 class MemorySnapshot(Protocol):
-    """An immutable view of a memory: the same question always gets the same cards.
+    """An immutable view of a memory: the same question always gets the same cards."""
 
-    Attributes:
-        fingerprint: a digest of all that retrieval depends on.
-    """
-
-    fingerprint: str
+    @property
+    def fingerprint(self) -> str:
+        """A digest of all that retrieval depends on."""
+        ...
 
     def retrieve(self, questions: Sequence[str]) -> list[list[CardHit]]:
         """Finds the cards to show for each question, best first; [] where the memory abstains."""

@@ -8,13 +8,12 @@ from sesa_env.types import Passage, Verdict
 
 @runtime_checkable
 class Retriever(Protocol):
-    """Anything that answers queries with passages.
+    """Anything that answers queries with passages."""
 
-    Attributes:
-        fingerprint: a digest of the corpus and of all that decides the ranking; equal fingerprints answer alike.
-    """
-
-    fingerprint: str
+    @property
+    def fingerprint(self) -> str:
+        """A digest of the corpus and of all that decides the ranking; equal fingerprints answer alike."""
+        ...
 
     def search(self, queries: list[str], k: int) -> list[list[Passage]]:
         """Answers a batch of queries.
@@ -34,13 +33,12 @@ class Retriever(Protocol):
 
 @runtime_checkable
 class Corpus(Protocol):
-    """A read-only, ordered collection of passages.
+    """A read-only, ordered collection of passages."""
 
-    Attributes:
-        fingerprint: a digest of all ids, titles and texts in order.
-    """
-
-    fingerprint: str
+    @property
+    def fingerprint(self) -> str:
+        """A digest of all ids, titles and texts in order."""
+        ...
 
     def __len__(self) -> int: ...
 

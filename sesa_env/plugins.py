@@ -1,0 +1,44 @@
+"""What is named on a command line or in a configuration: a built-in's short name, or anyone's own as `module:factory`."""
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sesa_env.errors import ConfigError
+
+
+def load_factory(kind: str, name: str, built_in: Mapping[str, str], example: str) -> Callable[..., Any]:
+    """Finds a factory by name.
+
+    Args:
+        kind: what it makes, for the error message, for example "player".
+        name: a key of `built_in`, or "module:factory"; the module must be importable.
+        built_in: "module:factory" by short name.
+        example: what to type, for the error message.
+
+    Returns:
+        The factory.
+
+    Raises:
+        ConfigError: the name is not of that form, or there is no such module or factory.
+    """
+    where = f"{kind} {name!r}"
+    module_name, colon, attribute = built_in.get(name, name).partition(":")
+    if not (colon and module_name and attribute):
+        raise ConfigError(f"{where}: expected one of {', '.join(built_in)} or module:factory; type {example}")
+    factory = getattr(_module(where, module_name, example), attribute, None)
+    if factory is None:
+        raise ConfigError(f"{where}: module {module_name!r} has no {attribute!r}; type {example}")
+    if not callable(factory):
+        raise ConfigError(f"{where}: {attribute!r} is not callable but a {type(factory).__name__}; type {example}")
+    return factory  # type: ignore[no-any-return]  # any callable may be a factory
+
+
+def _module(where: str, module_name: str, example: str) -> Any:
+    try:
+        return importlib.import_module(module_name)
+    except (ModuleNotFoundError, TypeError, ValueError) as error:
+        missing = getattr(error, "name", None) or module_name
+        raise ConfigError(
+            f"{where}: there is no module {missing!r} to import; put its folder on PYTHONPATH, then type {example}"
+        ) from error
