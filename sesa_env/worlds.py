@@ -131,8 +131,9 @@ def _assemble(
 ) -> World:
     questions, targets = tuple(pools[0]), tuple(pools[1])
     digest = hashlib.sha256(json.dumps([name, corpus.fingerprint, retriever.fingerprint]).encode())
-    for item in (*questions, *targets):
-        digest.update(json.dumps(asdict(item), sort_keys=True).encode())
+    pool: list[dict[str, Any]] = [asdict(question) for question in questions] + [asdict(target) for target in targets]
+    for item in pool:
+        digest.update(json.dumps(item, sort_keys=True).encode())
     return World(name, digest.hexdigest(), corpus, retriever, verifier, questions, targets, graph)
 
 

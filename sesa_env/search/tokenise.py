@@ -43,7 +43,8 @@ def words(text: str) -> list[str]:
     """
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())
-    return _word_pattern().findall(unicodedata.normalize("NFKC", text).casefold())
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return _word_pattern().findall(unicodedata.normalize("NFKC", folded))  # folding takes some Greek letters apart again
 
 
 @dataclass(frozen=True)
