@@ -1,7 +1,7 @@
-"""Who enters the bank: form and secrets first (`door`), then likeness to cards, to tombstones, and within one pass (paper, section 4)."""
+"""Who enters the bank: form and secrets first (`door`), then likeness: to cards, to tombstones, within one pass (section 4)."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from sesa_env.memory.base import SkillCard
@@ -22,13 +22,19 @@ class Candidate:
 
 
 def admit(
-    candidates: Sequence[Candidate], cards: Rows, tombstones: Rows, embedder: Embedder, config: MemoryConfig
+    candidates: Sequence[Candidate],
+    known: Collection[str],
+    cards: Rows,
+    tombstones: Rows,
+    embedder: Embedder,
+    config: MemoryConfig,
 ) -> tuple[list[tuple[SkillCard, Vectors]], dict[str, int]]:
     """Chooses the candidates that enter. Those that pass the door are embedded once each, in one batch; nothing else is.
 
     Args:
         candidates: in order of preference: of two that are alike the first enters.
-        cards: embeddings of the bank.
+        known: ids of the bank's cards.
+        cards: their embeddings.
         tombstones: embeddings of the evicted cards that still refuse their like.
         embedder: embeds the candidates.
         config: limits and `duplicate_cosine`.
@@ -41,13 +47,14 @@ def admit(
     rejected = Counter(reason for reason in reasons if reason is not None)
     vectors = embedder.embed_cards([card_text(card) for card in clean])
     accepted: list[tuple[SkillCard, Vectors]] = []
-    entered = Rows(embedder.dimension)
+    entered, ids = Rows(embedder.dimension), set(known)
     for card, vector in zip(clean, vectors, strict=True):
-        if max(cards.nearest(vector), entered.nearest(vector)) >= config.duplicate_cosine:
+        if card.id in ids or max(cards.nearest(vector), entered.nearest(vector)) >= config.duplicate_cosine:
             rejected["duplicate"] += 1
         elif tombstones.nearest(vector) >= config.duplicate_cosine:
             rejected["tombstone"] += 1
         else:
             accepted.append((card, vector))
             entered.append(vector[None])
+            ids.add(card.id)
     return accepted, dict(sorted(rejected.items()))

@@ -1,7 +1,6 @@
 """The skill bank: frozen snapshots to read from, one transaction at the step boundary to write with (paper, section 4)."""
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -9,18 +8,18 @@ from types import TracebackType
 from typing import Any
 
 from sesa_env.errors import ConfigError, StoreError
-from sesa_env.memory.admission import Candidate, admit
+from sesa_env.memory.admission import Candidate
 from sesa_env.memory.base import CardDraft, CommitReport, ConsolidationReport, Distiller, Failure, Provenance, SkillCard
 from sesa_env.memory.card import card_text, make_card, question_key
 from sesa_env.memory.config import MemoryConfig
 from sesa_env.memory.door import misshapen
-from sesa_env.memory.embed import Embedder, Vectors, make_embedder
+from sesa_env.memory.embed import Embedder, make_embedder
 from sesa_env.memory.pending import enqueue, failures_of, most_informative
 from sesa_env.memory.retrieve import BankSnapshot
+from sesa_env.memory.shelf import Shelf, added_up
 from sesa_env.memory.store import BankStore, Change, Tombstone
 from sesa_env.memory.teacher import ask
-from sesa_env.memory.utility import Counters, credit, evictions
-from sesa_env.memory.vectors import Rows
+from sesa_env.memory.utility import Counters, credit
 from sesa_env.types import Group
 
 
@@ -41,7 +40,8 @@ class SkillBank:
         self.run = run
         self.embedder = embedder
         self._store = store
-        self._load()
+        self._shelf = Shelf(store, run, embedder, config)
+        self._snapshot: BankSnapshot | None = None
 
     @classmethod
     def open(
@@ -96,23 +96,23 @@ class SkillBank:
         """Returns the bank as it is now, frozen; the same object until the next write."""
         if self._snapshot is None:
             floor = self.embedder.floor if self.config.similarity_floor is None else self.config.similarity_floor
-            cards = tuple(self._cards.values())
+            cards = tuple(self._shelf.cards.values())
             self._snapshot = BankSnapshot(
-                cards, self._rows.view(), self.embedder, self.config.top_k, floor, self.config.utility_weight
+                cards, self._shelf.rows.view(), self.embedder, self.config.top_k, floor, self.config.utility_weight
             )
         return self._snapshot
 
     def cards(self) -> list[SkillCard]:
         """Returns all cards with this run's counters, oldest first."""
-        return list(self._cards.values())
+        return list(self._shelf.cards.values())
 
     def pending(self) -> list[Failure]:
         """Returns this run's failures that wait for a teacher, oldest first."""
-        return list(self._pending)
+        return list(self._shelf.pending)
 
     def tombstones(self) -> list[Tombstone]:
         """Returns what stays of the evicted cards, oldest first."""
-        return list(self._stones)
+        return list(self._shelf.tombstones)
 
     @property
     def last_step(self) -> int:
@@ -131,22 +131,7 @@ class SkillBank:
 
     def stats(self) -> dict[str, Any]:
         """Counts what is in the bank, for a person or a log: JSON values."""
-        cards = self.cards()
-        return {
-            "cards": len(cards),
-            "permanent": sum(card.permanent for card in cards),
-            "origins": dict(sorted(Counter(card.provenance.origin for card in cards).items())),
-            "never_retrieved": sum(card.retrieved == 0 for card in cards),
-            "retrieved": sum(card.retrieved for card in cards),
-            "helpful": sum(card.helpful for card in cards),
-            "hurt": sum(card.hurt for card in cards),
-            "tombstones": len(self._stones),
-            "pending": len(self._pending),
-            "last_step": self.last_step,
-            "last_consolidation": self.last_consolidation,
-            "embedder": self.embedder.name,
-            "run": self.run,
-        }
+        return self._store.stats(self.run)
 
     def backup(self, path: str | Path) -> None:
         """Copies the bank to a new file, for example beside a checkpoint of the policy."""
@@ -167,12 +152,12 @@ class SkillBank:
         done = self._store.report(self.run, "commit", step)
         if done is not None:
             return CommitReport(done["queued"], done["credited"], tuple(done["evicted"]))
-        change = Change(counters=self._credited(groups))
+        change = Change(counters=added_up(self._shelf.cards, credit(groups, self._shelf.cards, self.config.credit)))
         new = failures_of(step, groups, self.config)
         before = self._store.failed(self.run, [question_key(failure.question.text) for failure in new])
-        change.queue = enqueue(self._pending, new, before, self.config)
+        change.queue = enqueue(self._shelf.pending, new, before, self.config)
         change.failed = {key: before.get(key, 0) + 1 for key in (question_key(failure.question.text) for failure in new)}
-        change.evicted = self._evicted(change, step)
+        change.evicted = self._shelf.evicted(change, step)
         report = CommitReport(
             queued=len({failure.id for failure in new} & {failure.id for failure in change.queue}),
             credited=len(change.counters),
@@ -185,7 +170,7 @@ class SkillBank:
     def due(self, step: int) -> bool:
         """Says whether it is time to consolidate: every `consolidate_every` steps, once `consolidate_min` failures are pending."""
         rested = step - self.last_consolidation >= self.config.consolidate_every
-        return rested and len(self._pending) >= self.config.consolidate_min
+        return rested and len(self._shelf.pending) >= self.config.consolidate_min
 
     def consolidate(self, step: int, distiller: Distiller) -> ConsolidationReport:
         """Lets the distiller turn pending failures into cards, if it is time.
@@ -209,12 +194,12 @@ class SkillBank:
         if not self.due(step):
             return ConsolidationReport()
         batch = self.batch()
-        drafts = ask(distiller, batch, self._cards)
+        drafts = ask(distiller, batch, self._shelf.cards)
         return self.take_in(step, batch, drafts, distiller.name)
 
     def batch(self) -> list[Failure]:
         """Returns the failures for the next consolidation, the most informative first. They stay in the queue."""
-        return most_informative(self._pending, self.config)
+        return most_informative(self._shelf.pending, self.config)
 
     def take_in(
         self, step: int, failures: Sequence[Failure], drafts: Sequence[Sequence[CardDraft]], teacher: str
@@ -238,10 +223,10 @@ class SkillBank:
             for failure, answer in zip(failures, drafts, strict=True)
             for draft in answer
         ]
-        added, rejected = self._admit(offered, step)
+        added, rejected = self._shelf.admit(offered, step)
         consumed = {failure.id for failure in failures}
-        change = Change(added=added, queue=[failure for failure in self._pending if failure.id not in consumed])
-        change.evicted = self._evicted(change, step)
+        change = Change(added=added, queue=[failure for failure in self._shelf.pending if failure.id not in consumed])
+        change.evicted = self._shelf.evicted(change, step)
         report = ConsolidationReport(
             due=True,
             failures=len(failures),
@@ -273,7 +258,7 @@ class SkillBank:
         for card in blank:
             if fault := misshapen(card, self.config):
                 raise ConfigError(f"the seed {card.id!r} cannot enter the bank: {fault}")
-        return self.admit([Candidate(card) for card in blank if card.id not in self._cards])
+        return self.admit([Candidate(card) for card in blank if card.id not in self._shelf.cards])
 
     def admit(self, candidates: Sequence[Candidate], limit: int | None = None) -> ConsolidationReport:
         """Adds cards through the door, without a step: in one transaction, de-duplicated, the cap kept.
@@ -288,113 +273,56 @@ class SkillBank:
         Raises:
             ConfigError: there would be more permanent cards than the cap.
         """
-        admitted, rejected = self._admit(candidates, self.last_step)
+        admitted, rejected = self._shelf.admit(candidates, self.last_step)
         added = admitted[:limit]
-        permanent = sum(card.permanent for card in (*self._cards.values(), *(card for card, _ in added)))
-        if permanent > self.config.cap:
-            raise ConfigError(
-                f"{permanent} permanent cards do not fit under the cap of {self.config.cap}; raise MemoryConfig.cap"
-            )
         change = Change(added=added)
-        change.evicted = self._evicted(change, self.last_step)
+        change.evicted = self._shelf.evicted(change, self.last_step)
         if added:
             self._write(change)
         return ConsolidationReport(
             added=tuple(card.id for card, _ in added), rejected=rejected, evicted=tuple(stone.card for stone in change.evicted)
         )
 
-    def replace_cards(self, cards: Sequence[SkillCard], added: Sequence[SkillCard] = (), *, counters: bool = False) -> None:
-        """Puts cards in the place of those with the same ids, and further ones behind, in one transaction.
-
-        It is the write half of an import, which has looked at every card before: see `exchange.import_cards`.
+    def plan(self, cards: Sequence[SkillCard], *, counters: bool = False) -> tuple[Change, tuple[str, ...]]:
+        """Works out an import without writing it: cards whose id is in the bank take that card's place, the others come behind.
 
         Args:
-            cards: cards whose id is in the bank.
-            added: cards whose id is not.
-            counters: True takes their counters over; False leaves those in the bank, and new cards at zero.
+            cards: well-formed cards with distinct ids.
+            counters: True takes their counters over; False leaves the bank's, and new cards at zero.
+
+        Returns:
+            The change for `carry_out`, and the ids of the cards left out of it because they are too much like another card or a
+            tombstone.
+
+        Raises:
+            ConfigError: there would be more permanent cards than the cap.
         """
-        texts = {card.id: card_text(card) for card in (*cards, *added)}
-        changed = [
-            card_id for card_id, text in texts.items() if card_id not in self._cards or text != card_text(self._cards[card_id])
-        ]
-        fresh = dict(zip(changed, self.embedder.embed_cards([texts[card_id] for card_id in changed]), strict=True))
-        places = {card_id: place for place, card_id in enumerate(self._cards)}
-        edited = [(card, fresh[card.id] if card.id in fresh else self._rows.view()[places[card.id]]) for card in cards]
-        change = Change(added=[(card, fresh[card.id]) for card in added], edited=edited)
+        old, vectors = self._shelf.cards, self._shelf.vectors()
+        rewritten = {card.id for card in cards if card.id in old and card_text(card) != card_text(old[card.id])}
+        offered = [Candidate(card) for card in cards if card.id in rewritten or card.id not in old]
+        admitted, _ = self._shelf.admit(offered, self.last_step, leaving=rewritten)
+        relabelled = [(card, vectors[card.id]) for card in cards if card.id in old and card.id not in rewritten]
+        change = Change(
+            added=[pair for pair in admitted if pair[0].id not in old],
+            edited=[*relabelled, *(pair for pair in admitted if pair[0].id in old)],
+        )
+        entering = [card for card, _ in (*change.added, *change.edited)]
         if counters:
-            change.counters = {card.id: Counters(card.retrieved, card.helpful, card.hurt) for card in (*cards, *added)}
-        change.evicted = self._evicted(change, self.last_step)
+            change.counters = {card.id: Counters(card.retrieved, card.helpful, card.hurt) for card in entering}
+        change.evicted = self._shelf.evicted(change, self.last_step)
+        return change, tuple(card.id for card in cards if card.id not in {card.id for card in entering})
+
+    def carry_out(self, change: Change) -> None:
+        """Writes a planned change, in one transaction."""
         self._write(change)
 
     # --- inside ----------------------------------------------------------------------------------------------------
 
-    _snapshot: BankSnapshot | None = None
-
-    def _load(self) -> None:
-        stored = self._store.cards(self.run)
-        self._cards: dict[str, SkillCard] = {card.id: card for card, _ in stored}
-        self._rows = _rows([vector for _, vector in stored], self.embedder.dimension)
-        self._stones = self._store.tombstones()
-        self._stone_rows = _rows([stone.vector for stone in self._stones], self.embedder.dimension)
-        self._pending = self._store.pending(self.run)
-
     def _write(self, change: Change) -> None:
         """Writes a change to the file and, once it is there, to memory."""
         self._store.write(change, self.run)
+        self._shelf.apply(change)
         self._snapshot = None
-        if change.edited:
-            vectors = dict(zip(self._cards, self._rows.view(), strict=True)) | {
-                card.id: vector for card, vector in change.edited
-            }
-            self._rows = _rows(list(vectors.values()), self.embedder.dimension)
-        for _, vector in change.added:
-            self._rows.append(vector[None])
-        self._cards = self._after(change)
-        self._bury(change.evicted)
-        if change.queue is not None:
-            self._pending = change.queue
-
-    def _bury(self, evicted: Sequence[Tombstone]) -> None:
-        if not evicted:
-            return
-        gone = {stone.card for stone in evicted}
-        self._rows = self._rows.without([place for place, card_id in enumerate(self._cards) if card_id in gone])
-        self._cards = {card_id: card for card_id, card in self._cards.items() if card_id not in gone}
-        for stone in evicted:
-            self._stones.append(stone)
-            self._stone_rows.append(stone.vector[None])
-
-    def _credited(self, groups: Sequence[Group]) -> dict[str, Counters]:
-        earned = credit(groups, self._cards, self.config.credit)
-        return {card_id: _sum(self._cards[card_id], counters) for card_id, counters in earned.items()}
-
-    def _admit(self, candidates: Sequence[Candidate], step: int) -> tuple[list[tuple[SkillCard, Vectors]], dict[str, int]]:
-        lasting = self.config.tombstone_steps
-        expired = [place for place, stone in enumerate(self._stones) if lasting is not None and step - stone.step >= lasting]
-        stones = self._stone_rows.without(expired) if expired else self._stone_rows
-        return admit(candidates, self._rows, stones, self.embedder, self.config)
-
-    def _after(self, change: Change) -> dict[str, SkillCard]:
-        """Returns the cards as they will be once `change` is made, before anyone is evicted."""
-        cards = dict(self._cards)
-        for card, _ in change.edited:
-            old = cards[card.id]
-            cards[card.id] = replace(card, retrieved=old.retrieved, helpful=old.helpful, hurt=old.hurt)
-        for card, _ in change.added:
-            cards[card.id] = replace(card, retrieved=0, helpful=0.0, hurt=0.0)
-        for card_id, value in change.counters.items():
-            cards[card_id] = replace(cards[card_id], retrieved=value.retrieved, helpful=value.helpful, hurt=value.hurt)
-        return cards
-
-    def _evicted(self, change: Change, step: int) -> list[Tombstone]:
-        """Chooses who goes once `change` is made, and writes the tombstones."""
-        after = self._after(change)
-        gone = evictions(after.values(), self.config, fresh={card.id for card, _ in change.added})
-        if not gone:
-            return []
-        vectors = dict(zip(self._cards, self._rows.view(), strict=True))
-        vectors.update({card.id: vector for card, vector in (*change.edited, *change.added)})
-        return [Tombstone(card_id, card_text(after[card_id]), step, vectors[card_id].copy(), self.run) for card_id in gone]
 
     def _provenance(self, failure: Failure, step: int, teacher: str) -> Provenance:
         return Provenance("distilled", (question_key(failure.question.text),), failure.id, step, self.run, teacher)
@@ -415,17 +343,6 @@ def _settle_embedder(store: BankStore, embedder: Embedder, *, reembed: bool) -> 
         vectors = embedder.embed_cards([card_text(card) for card in cards])
         stones = embedder.embed_cards([stone.text for stone in store.tombstones()])
         store.reembed(*wanted, dict(zip((card.id for card in cards), vectors, strict=True)), list(stones))
-
-
-def _rows(vectors: Sequence[Vectors], dimension: int) -> Rows:
-    rows = Rows(dimension)
-    for vector in vectors:
-        rows.append(vector[None])
-    return rows
-
-
-def _sum(card: SkillCard, earned: Counters) -> Counters:
-    return Counters(card.retrieved + earned.retrieved, card.helpful + earned.helpful, card.hurt + earned.hurt)
 
 
 def _report(data: Mapping[str, Any]) -> ConsolidationReport:

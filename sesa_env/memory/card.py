@@ -14,7 +14,7 @@ from sesa_env.memory.base import CardDraft, Provenance, SkillCard
 
 @lru_cache(maxsize=65536)
 def question_key(text: str) -> str:
-    """Returns the key of a question: a digest of its normalised text, so that case, punctuation and articles make no difference."""
+    """Returns a question's key, a digest of its normalised text: case, punctuation and articles make no difference."""
     return _digest(normalise(text) or text.strip())
 
 
@@ -25,12 +25,6 @@ def card_text(card: SkillCard | CardDraft) -> str:
     that corrects another must be able to enter the bank. The counters take no part, so they never move a card.
     """
     return "\n".join((card.trigger, card.description, *card.queries))
-
-
-def render_card(card: SkillCard) -> str:
-    """Writes a card as the Solver reads it, four labelled lines at least; raw, for the game to escape."""
-    searches = "\n".join(f"Search: {query}" for query in card.queries)
-    return f"Skill: {card.description}\nUse when: {card.trigger}\n{searches}\nAvoid: {card.avoid}"
 
 
 def make_card(draft: CardDraft, provenance: Provenance, *, permanent: bool = False) -> SkillCard:

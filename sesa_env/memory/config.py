@@ -14,25 +14,25 @@ class MemoryConfig:
     top_k: int = 3
     """Cards retrieved for a question, at most."""
     similarity_floor: float | None = None
-    """The least cosine at which a card is shown; below it the memory abstains. None takes the embedder's own `floor`; -1 always shows."""
+    """The least cosine at which a card is shown; below it the memory abstains. None takes the embedder's `floor`; -1 always shows."""
     utility_weight: float = 0.0
-    """Weight w of a card's record in the ranking: cosine + w * (helpful - hurt) / (helpful + hurt + 1). 0 ranks by cosine alone."""
+    """Weight w of a card's record: ranked by cosine + w * (helpful - hurt) / (helpful + hurt + 1). 0 ranks by cosine alone."""
     credit: str = "uniform"
-    """"uniform": every card shown earns 1 (the paper). "similarity": shares in proportion to the cosine, of mean 1 over the cards shown."""
+    """"uniform": every card shown earns 1 (the paper). "similarity": in proportion to its cosine, 1 on average over those shown."""
 
     cap: int = 800
     """Cards in the bank, at most; above it those of the lowest utility (helpful - hurt) go. Permanent cards never go."""
     evict_after: int = 3
     """Retrievals a card must have had before a negative utility evicts it."""
     duplicate_cosine: float = 0.93
-    """A candidate this near to a card, a tombstone or an accepted candidate is refused."""
+    """A candidate this near to a card, a tombstone or an accepted candidate is refused. Above 1 only identical cards are."""
     tombstone_steps: int | None = None
-    """Steps for which the tombstone of an evicted card refuses its like. None: for ever."""
+    """Steps for which the tombstone of an evicted card refuses its like. None: for ever; 0: not at all."""
 
     queue_size: int = 300
     """Failures waiting for a teacher, at most; above it the least informative go."""
     solve_rate_low: float = 0.0
-    """The least solve rate p of a group that counts as frontier. The paper does not say whether p = 0 does: here it does by default."""
+    """The least solve rate p of a group that counts as frontier. The paper does not say whether 0 does; here it does by default."""
     solve_rate_high: float = 1.0
     """Groups with p below this count as frontier; exclusive."""
     repeated_priority: int = 5
@@ -69,7 +69,7 @@ class MemoryConfig:
         for name in ("top_k", "cap", "queue_size", "consolidate_every", "consolidate_min", "consolidate_max", "max_queries"):
             _require(getattr(self, name) >= 1, name, "at least 1", getattr(self, name))
         _require(self.credit in CREDITS, "credit", f"one of {CREDITS}", self.credit)
-        _require(-1.0 <= self.duplicate_cosine <= 1.0, "duplicate_cosine", "a cosine in [-1, 1]", self.duplicate_cosine)
+        _require(self.duplicate_cosine > 0.0, "duplicate_cosine", "above 0", self.duplicate_cosine)
         _require(self.solve_rate_low < self.solve_rate_high, "solve_rate_low", "below solve_rate_high", self.solve_rate_low)
         _require(
             self.tombstone_steps is None or self.tombstone_steps >= 1,

@@ -10,7 +10,7 @@ from sesa_env.memory.config import MemoryConfig
 from sesa_env.types import Question
 
 _SLOT = re.compile(r"\{(\w*)\}")
-_TAG = re.compile(r"</?\s*(?:think|search|information|question|answer)\b", re.IGNORECASE)
+_TAG = re.compile(r"</?\s*(?:think|search|information|question|answer|skills)\b", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
 _TOKEN = re.compile(r"[\w'’.-]+|[^\w\s]")  # noqa: RUF001 - both apostrophes occur in real names
 

@@ -5,6 +5,7 @@ import zlib
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -157,7 +158,7 @@ def _hashed_query(text: str) -> Vectors:
 
 def _hashed(text: str) -> Vectors:
     words = _content_words(text)
-    counts = Counter([*words, *(f"{a} {b}" for a, b in zip(words, words[1:], strict=False))])
+    counts = Counter([*words, *(f"{a} {b}" for a, b in pairwise(words))])
     vector = np.zeros(HashEmbedder.dimension, np.float64)
     for term, count in counts.items():
         places, weights = _features(term)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -214,6 +215,29 @@ class BankStore:
         step: int | None = self._db.execute("SELECT max(step) FROM steps WHERE run = ? AND kind = ?", (run, kind)).fetchone()[0]
         return step
 
+    def last_run(self) -> str:
+        """Reads the name of the run that wrote last; "default" in a new bank."""
+        return self.meta("run") or "default"
+
+    def stats(self, run: str) -> dict[str, Any]:
+        """Counts what is in the bank, for a person or a log: JSON values."""
+        cards = [card for card, _ in self.cards(run)]
+        return {
+            "run": run,
+            "embedder": self.meta("embedder"),
+            "last_step": self.last_step(run, "commit"),
+            "last_consolidation": self.last_step(run, "consolidation"),
+            "cards": len(cards),
+            "permanent": sum(card.permanent for card in cards),
+            "origins": dict(sorted(Counter(card.provenance.origin for card in cards).items())),
+            "never_retrieved": sum(card.retrieved == 0 for card in cards),
+            "retrieved": sum(card.retrieved for card in cards),
+            "helpful": sum(card.helpful for card in cards),
+            "hurt": sum(card.hurt for card in cards),
+            "tombstones": len(self.tombstones()),
+            "pending": len(self.pending(run)),
+        }
+
     def digest(self) -> str:
         """Returns a digest of all content, of every run; equal for equal content, however the file is laid out."""
         rows = {table: self._db.execute(query).fetchall() for table, query in _CONTENT.items()}
@@ -235,6 +259,7 @@ class BankStore:
         try:
             with self._transaction():
                 self._claim_revision()
+                self._db.execute("INSERT OR REPLACE INTO meta VALUES ('run', ?)", (run,))
                 self._write_cards(change, run)
                 self._write_queue(change, run)
                 if change.done is not None:
