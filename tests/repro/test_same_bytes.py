@@ -1,4 +1,4 @@
-"""Whole runs, each in two processes that differ in all that must not matter: hash seed, worker count, directory, being killed."""
+"""Whole runs, each in two processes that differ in all that must not matter: hash seed, batch, worker count, directory."""
 
 import hashlib
 import os
