@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from sesa_env.cli import main
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -38,6 +40,28 @@ def test_named_files_exist(page):
 def test_linked_pages_exist(page):
     links = re.findall(r"\]\((?!https?://|#)([^)#\s]+)", page.read_text(encoding="utf-8"))
     assert not [link for link in links if not (page.parent / link).exists()]
+
+
+def test_commands_exist():
+    named = {
+        tuple(words.split())
+        for page in PAGES
+        for words in re.findall(r"^sesa (\w+(?: [a-z]+)?)", page.read_text("utf-8"), re.MULTILINE)
+    }
+    assert {words[0] for words in named} >= {"list", "check", "replay", "bank"}
+    for words in sorted(named):
+        with pytest.raises(SystemExit) as leaving:
+            main([*words, "--help"])
+        assert leaving.value.code == 0
+
+
+def test_options_of_the_harness_are_told():
+    help_text = subprocess.run(
+        [sys.executable, "benchmarks/run_all.py", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    known = set(re.findall(r"^ +(--[\w-]+)", help_text, re.MULTILINE))
+    told = set(re.findall(r"^\| `(--[\w-]+)`", (ROOT / "docs" / "harness.md").read_text(encoding="utf-8"), re.MULTILINE))
+    assert told == known
 
 
 def test_the_extras_table_is_complete():

@@ -117,7 +117,12 @@ def test_the_rules_know_no_framework_no_network_and_no_clock(rule):
     assert ROOT / "sesa_env" / f"{rule}.py" in seen
 
 
-@pytest.mark.parametrize("path", [*FILES["sesa_env"], *FILES["agents"]], ids=label)
+LOOKS_AT_GLOBAL_RANDOMNESS = {ROOT / "sesa_env" / "checks.py"}  # the conformance suite shows that nobody else touches it
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in (*FILES["sesa_env"], *FILES["agents"]) if path not in LOOKS_AT_GLOBAL_RANDOMNESS], ids=label
+)
 def test_randomness_comes_from_seeded_generators(path):
     assert not {"random", "uuid", "secrets"} & {name.split(".")[0] for name in all_imports(path)}
     assert not calls(path, "hash"), "the built-in hash() of a string differs from process to process"
