@@ -28,7 +28,9 @@ _NOUN_KINDS: tuple[tuple[Answer, frozenset[str]], ...] = (
     ("noun", _NOUNS),
 )
 _AUXILIARIES = word_set("is are was were do does did has have had can could will would should")
+_POLAR = re.compile(rf"(?:^\W*|^[^?]{{1,120}}[,:]\s+)(?:is|are|was|were|do|does|did|has|have|had)\s", re.IGNORECASE)
 _CHOICE = re.compile(r",\s*([^,?]{1,80}(?:,[^,?]{1,40})?)\s*,?\s+or\s+([^?]{1,80}?)\s*\??\s*$")
+_OF_BOTH = re.compile(r"\b[Oo]f ([^,?]{1,80}?) and ([^,?]{1,80}?), which\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ def asked(question: str) -> Asked:
     """
     question = question[:2000]
     lower = [word.text.lower() for word in words(question)]
-    if lower and lower[0] in _AUXILIARIES:
+    if _POLAR.search(question):
         return Asked("thing", "", _both(question), polar=True)
     kind, noun = _kind(lower)
     return Asked(kind, noun, _choice(question))
@@ -96,18 +98,17 @@ def _by_noun(rest: list[str]) -> tuple[Answer, str]:
 
 
 def _choice(question: str) -> tuple[str, ...]:
-    """Finds the two options of "Who was born first, X or Y?"."""
-    found = _CHOICE.search(question[-300:])
-    return (found.group(1).strip(' "“”'), found.group(2).strip(' "“”?')) if found else ()
+    """Finds the two options of "Who was born first, X or Y?" and of "Of X and Y, which was first?"."""
+    found = _CHOICE.search(question[-300:]) or _OF_BOTH.search(question[:400])
+    return (found.group(1).strip(' "\u201c\u201d'), found.group(2).strip(' "\u201c\u201d?')) if found else ()
 
 
 def _both(question: str) -> tuple[str, ...]:
-    """Finds the two things of "Were X and Y born in the same city?"."""
-    spans = [*names(question), *quotes(question)]
-    found = sorted((span for span in spans if span.start > 0), key=lambda span: span.start)
-    if len(found) >= 2:
-        return found[0].text, found[1].text
-    return ()
+    """Finds the two things of "Were X and Y born in the same city?": the last two names."""
+    quoted = quotes(question)
+    runs = [run for run in names(question) if not any(title.start <= run.start < title.end for title in quoted)]
+    found = sorted((span for span in [*quoted, *runs] if span.start > 0), key=lambda span: span.start)
+    return (found[-2].text, found[-1].text) if len(found) >= 2 else ()
 
 
 def sought(question: str, query: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The scripted Challenger: walks the graph of a built-in world, or title links and shared names on real passages, to a question.
+"""The scripted Challenger: walks the graph of a built-in world, or titles and shared names on real passages, to a question.
 
 It reads the target, the hop count and what its own searches brought, and nothing else: never a Skill Card (paper, section 1).
 """
@@ -59,7 +59,7 @@ class ScriptedChallenger:
             return (yield from self._walk_passages(target))
         found = [self._world.corpus.find(key) for key in question.evidence]
         queries = [_query_for(passage) for passage in found if passage is not None]
-        for query in _distinct([*queries, *_names(found), target.answer], max(target.hops, len(queries))):
+        for query in _distinct([*queries, *_names(found), target.answer], max(target.hops, len(queries))):  # noqa: UP028 - a list cannot be sent what the search brought
             yield query
         return question.text
 

@@ -1,7 +1,7 @@
 """Questions made of real passages without a model: a statement with the target left out, its page named or only described.
 
-A page is known by its title. Where a question needs more hops, the title is written as a letter, and another page's statement that
-mentions it says who or what the letter is: whoever answers must find that page first.
+A page is known by its title. Where a question needs more hops, the title is written as a letter, and another page's statement
+that mentions it says who or what the letter is: whoever answers must find that page first.
 """
 
 import re
@@ -36,9 +36,10 @@ def mentions(name: str, passages: Iterable[Passage]) -> list[Mention]:
         passages: where to look.
 
     Returns:
-        The statements in order, each once; sentences of 5 words to 250 characters. A statement on the name's own page has no title.
+        The statements in order, each once; sentences of 5 words to 250 characters. Those on the name's own page have no title.
     """
-    pattern, found = _pattern(name), []
+    pattern = _pattern(name)
+    found: list[Mention] = []
     for passage in passages:
         title = plain(passage.title)
         own = not normalise(title) or contains_answer(title, [name]) or contains_answer(name, [title])

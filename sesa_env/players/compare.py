@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from sesa_env.grading import normalise
 from sesa_env.players.asking import Asked
-from sesa_env.players.spans import sentences
+from sesa_env.players.spans import MONTHS, content_words, sentences
 from sesa_env.types import Passage
 
 Read = Callable[[str, str, Sequence[Passage]], str]
@@ -19,6 +19,7 @@ _DATED = re.compile(
 )
 _SAME = re.compile(r"\bsame (\w+)", re.IGNORECASE)
 _FIGURE = re.compile(r"\d[\d,]*")
+_LAST_DAY = 31
 _LIFE = re.compile(r"\b(?:older|younger)\b", re.IGNORECASE)
 
 
@@ -55,7 +56,7 @@ def decide(question: str, wanted: Asked, values: Sequence[str]) -> str:
     if None in figures:
         return next((option for option, figure in zip(wanted.options, figures, strict=True) if figure is not None), "")
     pick = min if _EARLIER.search(question) else max
-    return pick(zip(figures, wanted.options, strict=True), key=lambda pair: pair[0] or 0)[1]
+    return pick(zip(figures, wanted.options, strict=True), key=lambda pair: pair[0] or (0, 0, 0))[1]
 
 
 def attribute(question: str, wanted: Asked, option: str) -> str:
@@ -63,12 +64,13 @@ def attribute(question: str, wanted: Asked, option: str) -> str:
     if wanted.polar:
         same = _SAME.search(question)
         return f"What {same.group(1) if same else 'nationality'} is {option}?"
+    if _LIFE.search(question):
+        return f"When was {option} born?"
     stripped = question
     for name in wanted.options:
         stripped = stripped.replace(name, " ")
-    if _LIFE.search(question):
-        return f"When was {option} born?"
-    return f"{'When' if _DATED.search(question) else 'How many'} {_EARLIER.sub(' ', stripped)} {option}?"
+    told = " ".join(content_words(_EARLIER.sub(" ", stripped)))
+    return f"{'When' if _DATED.search(question) else 'How many'} {told} {option}?"
 
 
 def about(option: str, passages: Sequence[Passage]) -> list[Passage]:
@@ -78,7 +80,11 @@ def about(option: str, passages: Sequence[Passage]) -> list[Passage]:
     return titled or [passage for passage in passages if any(option in sentence.text for sentence in sentences(passage.text))]
 
 
-def _figure(value: str) -> int | None:
-    """Returns the year of a date, or the number that a value holds."""
-    found = [int(figure.replace(",", "")) for figure in _FIGURE.findall(value[:100])]
-    return max(found) if found else None
+def _figure(value: str) -> tuple[int, int, int] | None:
+    """Returns a date as (year, month, day), a number as (number, 0, 0); None where there is no figure."""
+    figures = [int(figure.replace(",", "")) for figure in _FIGURE.findall(value[:100])]
+    if not figures:
+        return None
+    month = next((index for index, name in enumerate(MONTHS, 1) if name in value), 0)
+    days = [figure for figure in figures if figure <= _LAST_DAY] if month and len(figures) > 1 else [0]
+    return max(figures), month, min(days, default=0)

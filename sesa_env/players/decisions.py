@@ -10,13 +10,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sesa_env.memory.base import CardHit
-from sesa_env.players.spans import STOP_WORDS, Span, names, quotes, words
+from sesa_env.players.spans import STOP_WORDS, Span, names, quotes, word_set, words
 
 _QUOTED = re.compile(r"[\"“”]([^\"“”\n]{1,120})[\"“”]")
 _GAP = re.compile(r"\.\.\.|…|\{[^{}]{0,20}\}")
 _SLOT = re.compile(r"\{([a-z_]{1,20})\}")
 _SLOTS = frozenset({"entity", "bridge"})
-_AFTER = 100
+_KINDS = word_set(
+    "person man woman people film movie book novel city town country company university band team ship one thing song album game"
+    " show series"
+)
+_DEGREES = word_set(
+    "earlier later smaller larger older younger bigger higher lower longer first last more less most least name"
+)
+_AFTER, _FAR = 100, 1000
 _MAX_WORDS = 400
 
 
@@ -27,11 +34,13 @@ class Asking:
     Attributes:
         words: the words, possessive endings split off as "'s".
         starts: where each word starts in the text.
+        clauses: in which clause each word stands, from 0; commas, colons and semicolons part clauses.
         names: names and quoted titles, in order of appearance.
     """
 
     words: tuple[str, ...]
     starts: tuple[int, ...]
+    clauses: tuple[int, ...]
     names: tuple[Span, ...]
 
 
@@ -52,17 +61,23 @@ class Decision:
 
 def take_apart(question: str) -> Asking:
     """Splits a question into words and finds its names: quoted titles, or else runs of capitalised words."""
-    row: list[tuple[str, int]] = []
+    row: list[str] = []
+    starts: list[int] = []
+    clauses: list[int] = []
+    clause, end = 0, 0
     for word in words(question)[:_MAX_WORDS]:
+        clause += any(mark in question[end : word.start] for mark in ",:;")
+        end = word.end
         lower = word.text.lower().replace("\u2019", "'")
         bare = lower.removesuffix("'s")
-        row.append((bare, word.start))
-        if bare != lower:
-            row.append(("'s", word.start + len(bare)))
+        parts = [bare] if bare == lower else [bare, "'s"]
+        row.extend(parts)
+        starts.extend([word.start, word.start + len(bare)][: len(parts)])
+        clauses.extend([clause] * len(parts))
     quoted = quotes(question)
     runs = [run for run in names(question) if not any(title.start < run.end and run.start < title.end for title in quoted)]
     found = sorted([*quoted, *runs], key=lambda span: span.start)
-    return Asking(tuple(word for word, _ in row), tuple(start for _, start in row), tuple(found))
+    return Asking(tuple(row), tuple(starts), tuple(clauses), tuple(found))
 
 
 def phrases(trigger: str) -> list[tuple[tuple[str, ...], ...]]:
@@ -88,7 +103,7 @@ def fill(template: str, entity: str, bridge: str) -> str:
 def steps_of(decision: Decision) -> list[tuple[str, ...]]:
     """Splits a decision's templates into steps: those with {entity} alone are alternatives, each with {bridge} a step more."""
     first = tuple(template for template in decision.templates if "{bridge}" not in template)
-    later = [(template,) for template in decision.templates if "{bridge}" in template]
+    later: list[tuple[str, ...]] = [(template,) for template in decision.templates if "{bridge}" in template]
     return [first, *later] if first else later
 
 
@@ -101,22 +116,28 @@ def covered(asking: Asking, name: Span) -> range:
 def distance(asking: Asking, name: range, places: Sequence[int]) -> int:
     """Says how far a phrase stands from the name, in words; words after it stand behind all before it, save a possessive's.
 
-    "Where was the spouse of Ada born": "spouse of" belongs to Ada, "born" to the spouse.
+    "Where was the spouse of Ada born": "spouse of" belongs to Ada, "born" to the spouse. Another clause is farther still.
     """
-    after = [place - name.stop + 1 for place in places if place >= name.stop]
+    clause = asking.clauses[name.start]
+    near = [place for place in places if asking.clauses[place] == clause]
+    if not near:
+        return _FAR + min(abs(place - name.start) for place in places)
+    after = [place - name.stop + 1 for place in near if place >= name.stop]
     if not after:
-        return min((name.start - place for place in places), default=0)
+        return min(name.start - place for place in near)
     possessive = name.stop < len(asking.words) and asking.words[name.stop] == "'s"
     return min(after) + (-_AFTER if possessive else _AFTER)
 
 
-def decide(asking: Asking, name: range, cards: Sequence[CardHit]) -> list[Decision]:
+def decide(asking: Asking, name: range, cards: Sequence[CardHit], *, as_read: bool = False) -> list[Decision]:
     """Finds the decisions that the cards hold for a question: the longest phrases first, and none that overlaps another.
 
     Args:
         asking: the question.
         name: the words of the name that the search starts from: no phrase is looked for in them.
-        cards: the cards shown, best first: among phrases of one length the better card wins.
+        cards: the cards shown, best first: cards for one phrase are alternatives in this order.
+        as_read: order the decisions as they are read, each phrase once: a comparison asks for "the director with the earlier
+            birthday" of each of its two things.
 
     Returns:
         The decisions, innermost first.
@@ -127,13 +148,16 @@ def decide(asking: Asking, name: range, cards: Sequence[CardHit]) -> list[Decisi
         if taken.isdisjoint(decision.places):
             taken.update(decision.places)
             chosen.append(decision)
+    if as_read:
+        return sorted({decision.phrase: decision for decision in chosen}.values(), key=lambda decision: decision.places)
     return sorted(chosen, key=lambda decision: distance(asking, name, decision.places))
 
 
 def start(asking: Asking, cards: Sequence[CardHit]) -> range:
     """Returns the words of the name that the search starts from.
 
-    It is the last name of the question; where there is none, the longest run of content words that no card's phrase claims.
+    It is the last name of the question; where there is none, the longest run of content words that no card's phrase claims, the
+    last of several.
     """
     if asking.names:
         return covered(asking, asking.names[-1])
@@ -142,18 +166,50 @@ def start(asking: Asking, cards: Sequence[CardHit]) -> range:
     for index, word in enumerate(asking.words):
         free = index not in claimed and word not in STOP_WORDS and word != "'s"
         run = range(run.start if run.stop == index and len(run) else index, index + 1) if free else range(0)
-        best = run if len(run) > len(best) else best
+        best = run if len(run) >= len(best) else best
     return best
 
 
+def relations(asking: Asking, names: Sequence[range]) -> list[tuple[int, ...]]:
+    """Finds the runs of question words that could each ask for one relation: "date of birth", "director", in order.
+
+    A run is one of content words, with a bare "of" inside it at most. Names, question words and mere kinds of thing ("the film
+    whose director") are none.
+
+    Args:
+        asking: the question.
+        names: the words of its names.
+
+    Returns:
+        For each run the indices of its words.
+    """
+    covered_words = {place for name in names for place in name}
+    runs: list[list[int]] = [[]]
+    for place, word in enumerate(asking.words):
+        content = place not in covered_words and word not in STOP_WORDS and word not in _DEGREES and word != "'s"
+        if content:
+            runs[-1].append(place)
+        elif not (word == "of" and runs[-1] and place == runs[-1][-1] + 1):
+            runs.append([])
+    return [_filled(run) for run in runs if any(asking.words[place] not in _KINDS for place in run)]
+
+
+def _filled(run: Sequence[int]) -> tuple[int, ...]:
+    """Puts the words between the first and the last of a run back in: "date of birth" for "date", "birth"."""
+    return tuple(range(run[0], run[-1] + 1))
+
+
 def _matches(asking: Asking, cards: Sequence[CardHit]) -> list[Decision]:
-    found: list[Decision] = []
+    """Finds every place of every card's phrases; the templates of cards that share a place are put together."""
+    found: dict[tuple[int, ...], Decision] = {}
     for hit in cards:
         templates = tuple(template for template in hit.card.queries if usable(template))
         for pieces in phrases(hit.card.trigger) if templates else []:
             phrase = " ".join(word for piece in pieces for word in piece)
-            found.extend(Decision(phrase, places, templates) for places in occurrences(asking.words, pieces))
-    return found
+            for places in occurrences(asking.words, pieces):
+                known = found[places].templates if places in found else ()
+                found[places] = Decision(phrase, places, tuple(dict.fromkeys((*known, *templates))))
+    return list(found.values())
 
 
 def occurrences(row: Sequence[str], pieces: Sequence[Sequence[str]]) -> list[tuple[int, ...]]:

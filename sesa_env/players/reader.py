@@ -16,8 +16,8 @@ _RANK_DISCOUNT = 0.8
 _FITS: dict[str, dict[str, float]] = {
     "person": {"name": 1.0, "quote": 0.2, "noun": 0.1},
     "place": {"name": 1.0, "quote": 0.2, "noun": 0.1},
-    "name": {"name": 1.0, "quote": 1.0, "noun": 0.1},
-    "thing": {"name": 1.0, "quote": 1.0, "noun": 0.5, "number": 0.2, "year": 0.1},
+    "name": {"name": 1.0, "quote": 1.0, "noun": 0.1, "date": 0.5, "year": 0.3, "number": 0.3},
+    "thing": {"name": 1.0, "quote": 1.0, "noun": 0.5, "date": 0.3, "number": 0.2, "year": 0.15},
     "noun": {"noun": 1.0, "name": 0.4},
     "date": {"date": 1.0, "year": 0.9},
     "year": {"year": 1.0},
@@ -71,7 +71,7 @@ class ScriptedReader:
             for span in [*sentence.spans, *_subject(passage.title, sentence)]:
                 score = _score(span, sentence, wanted, weights, known, excluded) * _RANK_DISCOUNT**rank
                 if score > best_score:
-                    best, best_score = span.text, score
+                    best, best_score = _as_titled(span.text, passage.title), score
         return best
 
 
@@ -79,6 +79,11 @@ def body(passage: Passage) -> str:
     """Returns the text without a leading repetition of the title, which some corpora put before the first sentence."""
     rest = passage.text.removeprefix(f"{passage.title} ") if passage.title else passage.text
     return rest if rest[:1].isupper() else passage.text
+
+
+def _as_titled(text: str, title: str) -> str:
+    """Cuts a name that begins a sentence to the page's title where it ends with it: "Ministers of Norland" on Norland's page."""
+    return title if title and text.endswith(f" {title}") else text
 
 
 def _weights(stems: Sequence[str], shown: Sequence[Sentence]) -> dict[str, float]:

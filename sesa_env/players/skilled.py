@@ -5,20 +5,17 @@ card's query with the name in its slot, reads the next name off the best passage
 it does exactly what the plain Solver does, so Off mode is its own control.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 
 from sesa_env.players.asking import Asked, asked
 from sesa_env.players.base import View
 from sesa_env.players.compare import attribute
 from sesa_env.players.compare import decide as compare_values
 from sesa_env.players.decisions import Asking, Decision, decide, fill, start, steps_of, take_apart
+from sesa_env.players.following import Script, follow_step
 from sesa_env.players.reader import ScriptedReader
 from sesa_env.players.turns import answer_turn, search_turn
-from sesa_env.types import Passage
 from sesa_env.worlds import World
-
-Script = Generator[str, tuple[Passage, ...], str]
-"""Yields queries, is sent what each brought, returns the answer."""
 
 
 class Skilled:
@@ -72,26 +69,17 @@ class Skilled:
             if index and decision is not steps[index - 1][0]:
                 entity = name
             asking = question if index == len(steps) - 1 else f"{decision.phrase} {name}"
-            name = yield from self._step(asking, [fill(template, entity, name) for template in templates])
+            name = yield from follow_step(self._reader, asking, [fill(template, entity, name) for template in templates])
             if not name:
                 return ""
         return name
-
-    def _step(self, question: str, queries: Sequence[str]) -> Script:
-        """Makes one query after the other until something can be read off a top passage."""
-        for query in queries:
-            passages = yield query
-            found = self._reader.read(question, query, passages[:1])
-            if found:
-                return found
-        return ""
 
     def _both(self, view: View, asking: Asking, wanted: Asked) -> Script:
         """Follows the cards from each of the two things of a comparison, then compares what was read."""
         values: list[str] = []
         for option in wanted.options:
             name = _locate(view.question, asking, option)
-            decisions = decide(asking, name, view.cards) if len(name) else []
+            decisions = decide(asking, name, view.cards, as_read=True) if len(name) else []
             if not decisions:
                 return ""
             question = attribute(view.question, wanted, option)

@@ -22,9 +22,13 @@ def word_set(row: str) -> frozenset[str]:
 
 _WORD = re.compile(r"\w+(?:['\u2019-]\w+)*")
 _SENTENCE_END = re.compile(r"[.!?][\"”')\]]{0,3}\s{1,4}(?=[\"“(\[]?[A-Z0-9])|\n")
-_MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
+MONTHS = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+"""The names of the months, in order."""
+_MONTHS = "|".join(MONTHS)
 _DATE = re.compile(rf"\b(?:\d{{1,2}} (?:{_MONTHS}),? \d{{3,4}}|(?:{_MONTHS}) \d{{1,2}}, ?\d{{3,4}}|(?:{_MONTHS}) \d{{4}})\b")
-_MONTH_NAMES = frozenset(_MONTHS.split("|"))
 _YEAR = re.compile(r"\b(?:1\d{3}|20\d{2})\b")
 _NUMBER = re.compile(r"\b\d{1,3}(?:,\d{3}){1,4}\b|\b\d{1,12}(?:\.\d{1,6})?\b")
 _NUMBER_WORD = re.compile(
@@ -33,7 +37,7 @@ _NUMBER_WORD = re.compile(
 _QUOTE = re.compile(r"[\"“] ?([^\"“”\n]{2,80}?) ?[\"”]")
 _CLASS = re.compile(r"\b(?:is|was|are|were|as) (?:an?|the) ")
 _ABBREVIATIONS = word_set("mr mrs ms dr st jr sr prof no vol vs lt col gen capt rev hon ft mt")
-_PARTICLES = word_set("of the de la le von van der den di da do dos du del des el al bin ibn y zu ter ten for")
+_PARTICLES = word_set("of the de la le von van der den di da do dos du del des el al bin ibn y zu ter ten")
 STOP_WORDS = word_set(
     "a an the and or but if of in on at to for from by with as is are was were be been being am do does did has have "
     "had which who whom whose what when where why how that this these those it its he she they his her hers their "
@@ -144,7 +148,7 @@ def _spans(text: str, found: list[Word]) -> list[Span]:
     years = [Span(hit.group(), "year", hit.start(), hit.end()) for hit in _YEAR.finditer(text)]
     numbers = [Span(hit.group(), "number", hit.start(), hit.end()) for hit in _NUMBER.finditer(text)]
     spelt = [Span(hit.group(), "number", hit.start(), hit.end()) for hit in _NUMBER_WORD.finditer(text)]
-    runs = [run for run in _runs(text, found) if run.text.split()[0] not in _MONTH_NAMES]
+    runs = [run for run in _runs(text, found) if run.text.split()[0] not in MONTHS]
     return [*dates, *years, *numbers, *spelt, *quotes(text), *runs, *_classes(text)]
 
 

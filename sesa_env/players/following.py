@@ -1,0 +1,47 @@
+"""How one search decision is carried out: fill the template, find the passage that holds the whole query, read a name off it.
+
+The skilled Solver acts by this, and the hindsight distiller tests a card by it before it writes the card.
+"""
+
+from collections.abc import Generator, Sequence
+
+from sesa_env.players.reader import ScriptedReader
+from sesa_env.players.spans import content_words, stem, words
+from sesa_env.types import Passage
+
+Script = Generator[str, tuple[Passage, ...], str]
+"""Yields queries, is sent what each brought, returns what was read at the end."""
+
+
+def holder(query: str, passages: Sequence[Passage]) -> Passage | None:
+    """Returns the best passage that holds all content words of a query in title and text, or None.
+
+    A query made for a relation names the words that its statement is written in: a passage without them states something else.
+    """
+    wanted = {stem(word) for word in content_words(query)}
+    for passage in passages:
+        if wanted <= {stem(word.text) for text in (passage.title, passage.text) for word in words(text)}:
+            return passage
+    return None
+
+
+def follow_step(reader: ScriptedReader, question: str, queries: Sequence[str]) -> Script:
+    """Makes one query after the other until a passage holds the whole of one, and reads off that passage.
+
+    Args:
+        reader: who reads.
+        question: what to read: a question, or a fragment such as "spouse of Ada".
+        queries: alternatives, the best first.
+
+    Returns:
+        What was read; where no passage holds a whole query, what the first top passage says; "" when nothing can be read.
+    """
+    second_best = ""
+    for query in queries:
+        passages = yield query
+        exact = holder(query, passages)
+        found = reader.read(question, query, [exact] if exact else passages[:1])
+        if found and exact:
+            return found
+        second_best = second_best or found
+    return second_best
