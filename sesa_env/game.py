@@ -239,7 +239,8 @@ class SearchGame:
         Returns:
             The query that must be answered with `resume`; None when the turn is complete: it is then `state.transcript[-1]`.
         """
-        state, seat = self.state, self._seat()
+        state = self.state
+        seat = state.seat or self._seat()
         if state.pending is not None:
             raise SesaError("a search is pending; expected resume(passages), got submit(text)")
         if not text.isascii():
@@ -271,7 +272,8 @@ class SearchGame:
         Returns:
             The turn.
         """
-        state, seat = self.state, self._seat()
+        state = self.state
+        seat = state.seat or self._seat()
         if state.pending is None:
             raise SesaError("no search is pending; expected submit(text) first")
         text, query = state.pending
@@ -352,7 +354,7 @@ class SearchGame:
         elif seat.searches_left == 0 and event == "search":
             observation += f"\nYou have no searches left. Write {_FINISH[seat.role]} now."
         seat.turns.append((text, observation))
-        self._record(seat.role, text, observation, reward, event)
+        self.state.transcript.append(Turn(seat.role, text, observation, reward, event, False, False))
 
     def _malformed(self, text: str, message: str) -> None:
         seat = self._seat()
