@@ -4,7 +4,7 @@ import hashlib
 import inspect
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -58,9 +58,9 @@ def make_world(corpus: str = "miniwiki", **options: Any) -> World:
 
     "miniwiki" is the built-in invented encyclopaedia. Its options are those of `sesa_env.corpus.miniwiki.MiniWiki`, and
 
-    - `split` ("train"): "train" or "held-out" entities, for questions and targets;
+    - `split` ("train"): the half of the entities, "train" or "test", that questions and targets are about;
     - `benchmark` (None): the questions are of this mixture, for example "nq"; None mixes all families;
-    - `families` (None): without a benchmark, only questions of these families;
+    - `families` (None): without a benchmark, weights by family, for example {"bridge": 1.0};
     - `n_questions` (200), `n_targets` (1000), `pool_seed` (0): the pools.
 
     "flashrag" is a directory of real benchmarks (see `sesa_env.corpus.flashrag`), one corpus over their union. Its options are
@@ -149,7 +149,7 @@ def _wiki(options: str) -> tuple["MiniWiki", ListCorpus]:
 def _miniwiki(
     split: str = "train",
     benchmark: str | None = None,
-    families: Sequence[str] | None = None,
+    families: Mapping[str, float] | None = None,
     n_questions: int = 200,
     n_targets: int = 1000,
     pool_seed: int = 0,

@@ -26,6 +26,7 @@ _QUALIFIER = re.compile(r"\s*\([^()]*\)$")
 _WORD = re.compile(r"\w+")
 _LONGEST_TITLE = 6
 _SHORTEST_WORD = 4
+_NEIGHBOUR = 30  # characters looked back at for the word before a name
 
 
 def load_targets(path: str | Path) -> tuple[Target, ...]:
@@ -108,7 +109,7 @@ def _is_name(title: str) -> bool:
 
 
 def _mentions(passage: Passage, titles: frozenset[str]) -> Iterator[str]:
-    """Yields the titles that a passage's text mentions, longest first at each word, its own title aside."""
+    """Yields the titles that a passage's text mentions as whole names, the longest at each place, its own title aside."""
     own = normalise(_QUALIFIER.sub("", passage.title))
     words = list(_WORD.finditer(passage.text))
     after = 0
@@ -117,11 +118,18 @@ def _mentions(passage: Passage, titles: frozenset[str]) -> Iterator[str]:
             continue
         for last in range(min(first + _LONGEST_TITLE, len(words)) - 1, first - 1, -1):
             title = passage.text[word.start() : words[last].end()]
-            if title in titles:
+            if title in titles and not _goes_on(passage.text, word.start(), words[last].end()):
                 after = last + 1
                 if normalise(title) != own:
                     yield title
                 break
+
+
+def _goes_on(text: str, start: int, end: int) -> bool:
+    """Says whether a name goes on before or behind this stretch, as "West" does in "West Virginia"."""
+    before = _WORD.findall(text[max(0, start - _NEIGHBOUR) : start - 1]) if text[start - 1 : start] in {" ", "-"} else []
+    behind = text[end + 1 : end + 2] if text[end : end + 1] in {" ", "-"} else ""
+    return behind.isupper() or bool(before and before[-1][0].isupper() and text[: start - 1].endswith(before[-1]))
 
 
 def _starts_sentence(text: str, start: int) -> bool:

@@ -15,7 +15,7 @@ from sesa_env.search.tokenise import Tokeniser, words
         ("Straße STRASSE ™", ["strasse", "strasse", "tm"]),
         ("snake_case", ["snake", "case"]),
         ("Zoë ØRN", ["zoë", "ørn"]),
-        ("ﬁne ＡＢＣ", ["fine", "abc"]),
+        ("ﬁne \uff21\uff22\uff23", ["fine", "abc"]),
         ("Москва Ἀθῆναι", ["москва", "ἀθῆναι"]),
         ("हिन्दी भाषा", ["हिन्दी", "भाषा"]),
         ("日本の首都", ["日", "本", "の", "首", "都"]),
