@@ -19,8 +19,8 @@ class Arm:
     """The Solver: a built-in's short name, or `module:factory` of your own."""
 
     bank: str = "loop"
-    """Where the bank comes from: `loop` (distilled by the loop from this player's own failures on train entities), `loop:PLAYER`
-    (from that player's failures) or `seeds` (the hand-written cards alone)."""
+    """Where the bank comes from: `loop` (distilled by the loop from this player's own failures on train entities),
+    `loop:PLAYER` (from that player's failures) or `seeds` (the hand-written cards alone)."""
 
     @property
     def bank_player(self) -> str:

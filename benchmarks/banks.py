@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agents.selfplay import SelfPlayConfig, run_selfplay
+from sesa_env.errors import StoreError
 from sesa_env.memory.bank import SkillBank
 from sesa_env.memory.base import MemorySnapshot
 from sesa_env.memory.prime import prime
@@ -44,20 +46,18 @@ def make_bank(request: BankRequest, directory: Path) -> None:
 
 
 def _distil(request: BankRequest, directory: Path) -> None:
-    from agents.selfplay import SelfPlayConfig, run_selfplay
-
-    bank = run_selfplay(
-        SelfPlayConfig(
-            world=request.world["name"],
-            world_options=request.world["options"],
-            solver=request.player,
-            seed=request.seed,
-            steps=request.steps,
-            questions=request.questions,
-            out=str(directory / "loop"),
-        )
+    config = SelfPlayConfig(
+        out=str(directory),
+        world=request.world["name"],
+        world_options=request.world["options"],
+        solver=request.player,
+        seed=request.seed,
+        steps=request.steps,
+        questions=request.questions,
     )
-    Path(bank).rename(directory / BANK_FILE)
+    made = run_selfplay(config)
+    if made != directory / BANK_FILE:
+        raise StoreError(f"the loop was expected to leave its bank at {directory / BANK_FILE}, but left it at {made}")
 
 
 def _prime(directory: Path) -> None:

@@ -1,7 +1,7 @@
 """What a run is: presets, and the frozen configuration that decides every record."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from benchmarks.arms import Arm
@@ -99,7 +99,9 @@ class RunConfig:
         }
 
 
-def make_config(suite: str, preset: str, arms: tuple[Arm, ...], data: str = "", seeds: int = 0) -> RunConfig:
+def make_config(
+    suite: str, preset: str, arms: tuple[Arm, ...], data: str = "", seeds: int = 0, questions: int = 0
+) -> RunConfig:
     """Builds a run's configuration.
 
     Args:
@@ -108,6 +110,7 @@ def make_config(suite: str, preset: str, arms: tuple[Arm, ...], data: str = "", 
         arms: the players to compare.
         data: directory of the real benchmarks, for suites that read one.
         seeds: how many seeds; 0 for the preset's number.
+        questions: how many questions of each benchmark at most; 0 for the preset's number.
 
     Raises:
         ConfigError: a value is unknown or does not fit the others; the message says what exists.
@@ -116,20 +119,28 @@ def make_config(suite: str, preset: str, arms: tuple[Arm, ...], data: str = "", 
     needs_data = choose("suite", suite, SUITES).needs_data
     if needs_data != bool(data):
         raise ConfigError(f"--suite {suite} {'needs' if needs_data else 'takes no'} --data DIR")
-    if seeds < 0:
-        raise ConfigError(f"--seeds must be at least 1, but is {seeds}")
+    if suite_bank := SUITES[suite].bank:
+        arms = tuple(replace(arm, bank=suite_bank) for arm in arms)
+    for option, number in (("--seeds", seeds), ("--questions", questions)):
+        if number < 0:
+            raise ConfigError(f"{option} must be at least 1, but is {number}")
     return RunConfig(
         suite=suite,
         preset=preset,
         data=data,
         arms=arms,
         seeds=tuple(range(DEVELOPMENT_SEEDS, DEVELOPMENT_SEEDS + (seeds or scale.seeds))),
-        questions={name: scale.bamboogle if name == "bamboogle" else scale.questions for name in BENCHMARKS},
+        questions={name: _count(name, scale, questions) for name in BENCHMARKS},
         world_size=scale.world_size,
         loop_steps=scale.loop_steps,
         loop_questions=scale.loop_questions,
         shard=scale.shard,
     )
+
+
+def _count(benchmark: str, scale: Preset, limit: int) -> int:
+    count = scale.bamboogle if benchmark == "bamboogle" else scale.questions
+    return min(limit, count) if benchmark == "bamboogle" and limit else limit or count
 
 
 def choose(what: str, name: str, table: Mapping[str, Any]) -> Any:
@@ -148,4 +159,7 @@ def differing_fields(old: Any, new: Any, path: str = "") -> list[str]:
     if isinstance(old, dict) and isinstance(new, dict):
         keys = sorted(old.keys() | new.keys())
         return [line for key in keys for line in differing_fields(old.get(key), new.get(key), f"{path}.{key}".lstrip("."))]
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        pairs = enumerate(zip(old, new, strict=True))
+        return [line for place, (was, now) in pairs for line in differing_fields(was, now, f"{path}[{place}]")]
     return [] if old == new else [f"{path}: {old!r} -> {new!r}"]

@@ -1,12 +1,13 @@
 """The directory of a run: begun empty, or taken up again with the very same configuration."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 from benchmarks.config import RunConfig, differing_fields
 from benchmarks.environment import describe_environment
 from benchmarks.plan import Plan
-from benchmarks.records import read_json, write_json
+from benchmarks.records import dump, read_json, write_json
 from benchmarks.units import discard_unfinished
 from sesa_env.errors import ConfigError
 
@@ -55,7 +56,7 @@ def begin(root: Path, config: RunConfig, plan: Plan, world: str) -> dict[str, An
 
 
 def _refuse_changes(path: Path, value: Any, what: str) -> None:
-    differences = differing_fields(read_json(path), value)
+    differences = differing_fields(read_json(path), json.loads(dump(value)))
     if differences:
         shown = "; ".join(differences[:5])
         raise ConfigError(

@@ -55,7 +55,7 @@ def _run_in_pool(units: Sequence[Unit], root: Path, workers: int, done: Callable
 
 
 def _start_worker() -> None:
-    """Leaves Ctrl-C to the parent, and ends with it: a worker that outlived a killed parent would write beside a resumed run."""
+    """Leaves Ctrl-C to the parent, and ends with it: a worker outliving a killed parent would write beside a resumed run."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.render import format_cell
 from benchmarks.scores import Comparison, Scores
 from benchmarks.stats import Estimate
 from benchmarks.suites import Suite
@@ -68,7 +69,7 @@ def _save(figure: "Figure", path: Path) -> None:
 
 
 def _draw_off_on(scores: Scores, comparisons: Sequence[Comparison], suite: Suite) -> "Figure":
-    """One panel an arm: a grey ring without the bank, a blue dot with it, a bar for the paired interval of what the bank adds."""
+    """One panel an arm: a grey ring without the bank, a blue dot with it, a bar for the paired interval of the difference."""
     names = ["macro mean", *(suite.title(name) for name in scores.benchmarks)]
     figure, panels = _panels(len(comparisons), len(names), "Exact match without and with the skill bank")
     for axes, comparison in zip(panels, comparisons, strict=True):
@@ -94,7 +95,7 @@ def _draw_dumbbell(axes: "Axes", row: int, start: float, estimate: Estimate) -> 
     axes.plot([start, end], [row, row], color="#bfbfbf", linewidth=2, zorder=1, solid_capstyle="butt")
     axes.plot(
         [start + 100 * estimate.low, start + 100 * estimate.high], [row, row], color=ON, alpha=0.35, linewidth=7, zorder=2,
-        solid_capstyle="butt", label="paired 95 % interval of On − Off" if label else None,
+        solid_capstyle="butt", label="paired 95 % interval of the difference" if label else None,
     )  # fmt: skip
     axes.scatter(
         [start], [row], s=52, facecolor="white", edgecolor=OFF, linewidth=1.8, zorder=3, label="Off" if label else None
@@ -105,8 +106,6 @@ def _draw_dumbbell(axes: "Axes", row: int, start: float, estimate: Estimate) -> 
 
 def describe(estimate: Estimate) -> str:
     """Writes an estimate for a reader, in points: "+3.1 [+1.2, +5.0]"."""
-    from benchmarks.render import format_cell
-
     return f"{format_cell(estimate.value, 'points')} {format_cell((estimate.low, estimate.high), 'interval')}"
 
 

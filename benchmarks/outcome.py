@@ -41,7 +41,7 @@ def write_outcome(root: Path, config: RunConfig, plan: Plan, environment: dict[s
 
 
 def merge_records(root: Path, plan: Plan) -> None:
-    """Joins the shards' records into one file for each arm and benchmark, in the plan's order, byte for byte as the units wrote them."""
+    """Joins the shards' records into one file for each arm and benchmark, in the plan's order, as the units wrote them."""
     merged: dict[Path, list[bytes]] = {}
     for unit in plan.evaluations:
         path = root / "records" / unit.arm / f"{unit.benchmark}.jsonl"

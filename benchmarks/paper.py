@@ -1,7 +1,7 @@
 """The paper's numbers, as data: always shown marked as the paper's, never mixed into ours.
 
-Scores in percent: exact match, and on a miss a judge of equivalence; 500 questions a benchmark, Bamboogle 125; top 3 passages of
-all Wikipedia (arXiv 2607.29468, section 6).
+Scores in percent: exact match, and on a miss a judge of equivalence; 500 questions a benchmark, Bamboogle 125; top 3 passages
+of all Wikipedia (arXiv 2607.29468, section 6).
 """
 
 from collections.abc import Mapping

@@ -59,7 +59,7 @@ def bank_id(arm: Arm, seed: int) -> str:
 
 
 def _bank_request(config: RunConfig, arm: Arm, seed: int) -> BankRequest:
-    world = SUITES[config.suite].world(config.data, config.world_size, seed)
+    world = SUITES[config.suite].training_world(config.data, config.world_size, seed)
     return BankRequest(arm.bank_player, seed, world, config.loop_steps, config.loop_questions)
 
 

@@ -14,6 +14,7 @@ from sesa_env.players.load import load_player
 from sesa_env.types import Question
 
 _SAMPLE = 24
+_SEATS = 2  # a game of the loop has a Challenger and one Solver attempt
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,8 @@ def check(config: RunConfig) -> Preflight:
     """Opens the first seed's world, reads all questions, loads every player, and times a few questions.
 
     Raises:
-        ConfigError: a data file is malformed (file, line and reason are named), a benchmark has no questions, or a player cannot
-            be loaded.
+        ConfigError: a data file is malformed (file, line and reason are named), a benchmark has no questions, or a player
+            cannot be loaded.
     """
     seed = config.seeds[0]
     spec = SUITES[config.suite].world(config.data, config.world_size, seed)
@@ -77,11 +78,10 @@ def _time_questions(config: RunConfig, spec: WorldSpec, name: str, seed: int, sa
 
 
 def estimate_seconds(config: RunConfig, plan: Plan, found: Preflight, workers: int) -> float:
-    """Estimates how long the units take: questions at their measured pace, worlds opened, the loop's games; a guess, not a promise."""
+    """Estimates how long the units take, from the pace of a few questions, the loop's games and the worlds: a guess."""
     play = sum((unit.stop - unit.start) * len(unit.modes) * found.question_seconds[unit.arm] for unit in plan.evaluations)
     pace = max(found.question_seconds.values())
-    games = sum(
-        unit.request.steps * unit.request.questions * (GameConfig.group_size + 1) for unit in plan.banks if unit.request.player
-    )
+    loops = [unit.request for unit in plan.banks if unit.request.player]
+    games = sum(_SEATS * request.steps * request.questions for request in loops)
     worlds = found.world_seconds * len(config.seeds) * (1 + workers)
     return (play + games * pace + worlds) / workers + 5.0

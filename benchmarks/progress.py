@@ -21,9 +21,9 @@ def print_plan(root: Path, config: RunConfig, plan: Plan, workers: int, seconds:
     finished = sum(is_finished(root, unit.id) for unit in units)
     about = f"{seconds:.0f} seconds" if seconds < 100 else f"{seconds / 60:.0f} minutes"
     lines = [
-        f"Suite {config.suite}, preset {config.preset}; arms: {', '.join(arm.name for arm in config.arms)}; seeds: {len(config.seeds)}",
-        f"Plan: {len(plan.banks)} bank units, then {len(plan.evaluations)} evaluation units with {plan.questions:,} attempts at a "
-        f"question (arms, modes and seeds counted each), on {workers} workers",
+        f"Suite {config.suite}, preset {config.preset}, seeds {len(config.seeds)}, arms {', '.join(arm.name for arm in config.arms)}",
+        f"Plan: {len(plan.banks)} bank units, then {len(plan.evaluations)} evaluation units with {plan.questions:,} attempts at "
+        f"a question (arms, modes and seeds counted each), on {workers} workers",
         f"About {about} for all of it: an estimate from a few timed questions",
         f"Directory: {root}" + (f" ({finished} of {len(units)} units are finished already)" if finished else ""),
     ]
@@ -54,16 +54,14 @@ def progress_bars() -> Iterator[Begin]:
 
 
 def print_outcome(root: Path, table: Table) -> None:
-    """Prints our rows of the main table, and where everything is."""
+    """Prints our rows of the main table, turned round so that it fits a terminal, and where everything is."""
     from rich.console import Console
     from rich.table import Table as RichTable
 
-    shown = RichTable(title=table.caption, title_justify="left")
-    for column in table.columns:
-        shown.add_column(column.title, justify="left" if column.style == "text" else "right", overflow="fold")
-    for group in table.groups[:-1]:
-        for row in group:
-            shown.add_row(*(format_cell(row.get(column.key), column.style) for column in table.columns))
+    ours = [row for group in table.groups[:-1] for row in group]
+    shown = RichTable("", *(f"{row['arm']} {row['mode']}" for row in ours), title=table.caption, title_justify="left")
+    for column in table.columns[2:]:
+        shown.add_row(column.title, *(format_cell(row[column.key], column.style) for row in ours))
     console = Console()
     console.print(shown)
     console.print(f"Report: {root / 'report.md'}; tables, figures and every answer beside it.", markup=False, soft_wrap=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from sesa_env.errors import StoreError
-from sesa_env.grading import contains_answer, exact_match, f1
+from sesa_env.grading import contains_answer, exact_match, f1, normalise
 from sesa_env.types import Attempt, Passage, Question
 
 Record: TypeAlias = dict[str, Any]
@@ -49,7 +49,8 @@ def make_record(context: Mapping[str, Any], question: Question, attempt: Attempt
 def hit(question: Question, attempt: Attempt, k: int) -> bool:
     """Says whether any search's first k passages hold evidence.
 
-    Evidence is a passage that the question names as such; where it names none, a passage whose title or text holds a gold answer.
+    Evidence is a passage that the question names as such. Where it names none, it is a passage whose title or text holds a gold
+    answer (DPR's rule), except that yes and no, which occur in any text, are never found.
     """
     return any(_is_evidence(passage, question) for call in attempt.searches for passage in call.passages[:k])
 
@@ -57,7 +58,8 @@ def hit(question: Question, attempt: Attempt, k: int) -> bool:
 def _is_evidence(passage: Passage, question: Question) -> bool:
     if question.evidence:
         return passage.id in question.evidence
-    return contains_answer(f"{passage.title}\n{passage.text}", question.answers)
+    telling = [answer for answer in question.answers if normalise(answer) not in {"yes", "no"}]
+    return contains_answer(f"{passage.title}\n{passage.text}", telling)
 
 
 def dump(value: Any, indent: int | None = None) -> bytes:

@@ -10,7 +10,8 @@ from typing import Any, TypeAlias
 from benchmarks.records import dump, write_file
 
 Row: TypeAlias = Mapping[str, Any]
-BLANK = "–"
+BLANK = "\N{EN DASH}"
+MINUS = "\N{MINUS SIGN}"
 
 
 @dataclass(frozen=True)
@@ -20,8 +21,8 @@ class Column:
     Attributes:
         key: its key in each row.
         title: its heading.
-        style: "text", "percent" (a score from 0 to 1, shown times 100), "points" (a signed difference of scores, shown times 100),
-            "number", "count" or "p".
+        style: "text", "percent" (a score from 0 to 1, shown times 100), "points" (a signed difference of such scores),
+            "interval" (two of them), "number", "count" or "p".
     """
 
     key: str
@@ -62,7 +63,7 @@ def format_cell(value: Any, style: str) -> str:
 
 def _points(value: float) -> str:
     rounded = round(100 * value, 1)
-    return f"{rounded:+.1f}".replace("-", "−") if rounded else "0.0"
+    return f"{rounded:+.1f}".replace("-", MINUS) if rounded else "0.0"
 
 
 def _p(value: float) -> str:
@@ -83,9 +84,9 @@ _STYLES: Mapping[str, Callable[[Any], str]] = {
 def to_markdown(table: Table) -> str:
     """Renders Markdown: caption, table, notes."""
     heads = [column.title for column in table.columns]
-    lines = [_pipe(heads), _pipe([":--" if column.style == "text" else "--:" for column in table.columns])]
-    for row in table.rows:
-        lines.append(_pipe([format_cell(row.get(column.key), column.style).replace("|", "\\|") for column in table.columns]))
+    rules = [":--" if column.style == "text" else "--:" for column in table.columns]
+    rows = [[format_cell(row.get(each.key), each.style).replace("|", "\\|") for each in table.columns] for row in table.rows]
+    lines = [_pipe(cells) for cells in (heads, rules, *rows)]
     notes = "".join(f"\n{note}\n" for note in table.notes)
     return f"**{table.caption}**\n\n" + "\n".join(lines) + f"\n{notes}"
 
@@ -94,12 +95,18 @@ def _pipe(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-_LATEX = str.maketrans(
+_LATEX = str.maketrans({letter: f"\\{letter}" for letter in "&%$#_{}"}) | str.maketrans(
     {
-        "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}", "\\": r"\textbackslash{}", "<": r"$<$", ">": r"$>$", "−": r"$-$", "–": "--", "→": r"$\to$",
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": "$<$",
+        ">": "$>$",
+        "→": r"$\to$",
+        MINUS: "$-$",
+        BLANK: "--",
     }
-)  # fmt: skip
+)
 
 
 def to_latex(table: Table) -> str:

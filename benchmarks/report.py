@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.render import Table, format_cell, to_markdown
 from benchmarks.records import write_file
+from benchmarks.render import Table, format_cell, to_markdown
 from benchmarks.scores import Comparison, Scores
 from benchmarks.stats import Estimate
 from benchmarks.suites import Suite
 
 _FIGURES = {
-    "off_on": "Exact match of each arm without (ring) and with (dot) its skill bank; the bar is the paired interval of the difference.",
+    "off_on": "Exact match of each arm without (ring) and with (dot) its skill bank; the bar is the difference's paired interval.",
     "differences": "Paired differences. Green: the interval lies above zero; orange: below; grey: it holds zero.",
 }
 _BANKS = {
@@ -64,10 +64,10 @@ def _what_was_run(config: Mapping[str, Any], environment: Mapping[str, Any], sco
     state = {True: ", with changes that are not committed", False: "", None: ""}[git["dirty"]]
     return (
         f"{len(config['arms'])} arms answered the same {sizes} questions of seven benchmarks for each of {len(config['seeds'])} "
-        f"seed(s), each question once without the skill bank (Off) and once with it (On); everything else was the same. An episode has "
-        f"at most {config['max_turns']} turns and a search brings {config['top_k']} passages.\n\n{arms}\n\n"
-        f"Seeds: {', '.join(map(str, config['seeds']))}. Code: revision `{git['revision']}`{state}. Python {environment['python']}, "
-        f"{environment['platform']}. The configuration is in `config.json`, every answer in `records/`."
+        f"seeds, each question once without the skill bank (Off) and once with it (On); everything else was the same. An episode "
+        f"has at most {config['max_turns']} turns and a search brings {config['top_k']} passages.\n\n{arms}\n\n"
+        f"Seeds: {', '.join(map(str, config['seeds']))}. Code: revision `{git['revision']}`{state}. Python "
+        f"{environment['python']}, {environment['platform']}. The configuration is in `config.json`, every answer in `records/`."
     )
 
 
@@ -77,8 +77,8 @@ def _describe_bank(bank: str) -> str:
 
 
 def _headline(comparison: Comparison) -> str:
-    (first, before), (second, after) = comparison.before, comparison.after
-    what = f"**{first}**: the bank (Off → On)" if first == second else f"**{first} → {second}**, both {before.capitalize()}"
+    (first, mode), (second, _) = comparison.before, comparison.after
+    what = f"**{first}**: the bank (Off → On)" if first == second else f"**{first} → {second}**, both {mode.capitalize()}"
     estimate, test = comparison.macro, comparison.test
     words = f"{what}: macro mean {format_cell(estimate.value, 'points')} points of exact match, 95 % interval "
     words += f"{format_cell((estimate.low, estimate.high), 'interval')}: {_verdict(estimate)}."
@@ -99,18 +99,14 @@ def _verdict(estimate: Estimate) -> str:
 
 
 def _limits(config: Mapping[str, Any], suite: Suite) -> str:
-    limits = [suite.note]
-    if len(config["seeds"]) == 1:
-        limits.append(
-            "One seed: the intervals speak about other questions of this world and these players, not about other seeds."
-        )
-    else:
-        limits.append(
-            f"{len(config['seeds'])} seeds: the intervals resample seeds too, which understates the spread between seeds when they are few."
-        )
-    limits += [
+    seeds = len(config["seeds"])
+    spread = "the intervals resample seeds too, which understates the spread between seeds where they are few"
+    single = "the intervals speak about other questions of this world and these players, not about other seeds"
+    limits = [
+        suite.note,
+        f"Seeds, {seeds}: {spread if seeds > 1 else single}.",
         "The intervals and p values are not corrected for the number of comparisons: read a single benchmark's as a hint.",
-        "The arms are compared as players, not at an equal budget of searches or tokens: the table of search behaviour says what each spent.",
+        "The arms are compared as players, not at an equal budget: the table of search behaviour says what each spent.",
         "The paper's rows come from other systems on other data; no difference between them and ours is a result.",
     ]
     return "\n".join(f"- {limit}" for limit in limits)

@@ -48,6 +48,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         help=f"what to compare, the baseline first: {', '.join(ARMS)}, or NAME=module:factory[@loop|@loop:PLAYER|@seeds]",
     )
     parser.add_argument("--seeds", type=int, default=0, metavar="N", help="how many seeds (default: the preset's)")
+    parser.add_argument("--questions", type=int, default=0, metavar="N", help="questions a benchmark (default: the preset's)")
     parser.add_argument("--out", default="", metavar="DIR", help="where to write (default: runs/SUITE-PRESET)")
     parser.add_argument("--resume", action="store_true", help="finish the run in --out")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (default: one a core)")
@@ -84,7 +85,7 @@ def run(options: argparse.Namespace) -> None:
     if options.workers < 1:
         raise ConfigError(f"--workers must be at least 1, but is {options.workers}")
     data = str(Path(options.data).resolve()) if options.data else ""
-    config = make_config(options.suite, options.preset, parse_arms(options.arms), data, options.seeds)
+    config = make_config(options.suite, options.preset, parse_arms(options.arms), data, options.seeds, options.questions)
     root = Path(options.out or f"runs/{config.suite}-{config.preset}")
     check_directory(root, config, options.resume)
     found = check(config)

@@ -1,7 +1,8 @@
 """Paired statistics: bootstrap intervals of a mean difference and the exact McNemar test (paper, section 7).
 
-A macro mean over 3,125 questions has a standard error near one point, so gains of one to three points can only be told from noise
-by asking how the *same* questions changed. Everything here takes differences of paired scores; there is no unpaired comparison.
+A macro mean over 3,125 questions has a standard error near one point, so gains of one to three points can only be told from
+noise by asking how the *same* questions changed. Everything here takes differences of paired scores; there is no unpaired
+comparison.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,8 +49,8 @@ class Differences:
 
     Attributes:
         by_seed: one array for each seed, of one difference for each question.
-        crossed: every seed asked the very same questions of the same world; then a question is drawn once for all seeds. Otherwise
-            the questions are nested in the seeds, and each drawn seed draws its own.
+        crossed: every seed asked the very same questions of the same world; then a question is drawn once for all seeds.
+            Otherwise the questions are nested in the seeds, and each drawn seed draws its own.
     """
 
     by_seed: tuple[Floats, ...]
@@ -83,9 +84,9 @@ def macro_interval(benchmarks: Mapping[str, Differences], *, seed: int = 0, resa
         resamples: how many bootstrap samples to draw.
 
     Returns:
-        The mean of the benchmarks' means, with its percentile interval. With several seeds the seeds are resampled too, the same
-        ones for all benchmarks, so the interval speaks about new worlds and not only about new questions. With S seeds the
-        bootstrap understates the variance *between* seeds by a factor (S - 1) / S.
+        The mean of the benchmarks' means, with its percentile interval. With several seeds the seeds are resampled too, the
+        same ones for all benchmarks, so the interval speaks about new worlds and not only about new questions. With S seeds
+        the bootstrap understates the variance *between* seeds by a factor (S - 1) / S.
     """
     return _interval(benchmarks, dict.fromkeys(benchmarks, 1.0), seed, resamples)
 
@@ -120,8 +121,8 @@ def _interval(benchmarks: Mapping[str, Differences], weights: Mapping[str, float
 def _nested_means(by_seed: Sequence[Floats], slots: NDArray[np.int64], rng: np.random.Generator) -> Floats:
     """Draws resampled means where each drawn seed draws its own questions; shape (resamples,).
 
-    n draws with replacement from differences that take only a few distinct values are one multinomial draw over those values: the
-    same distribution as drawing n indices, without ever holding resamples x n of them.
+    n draws with replacement from differences that take only a few distinct values are one multinomial draw over those values:
+    the same distribution as drawing n indices, without ever holding resamples x n of them.
     """
     values = np.unique(np.concatenate(by_seed))
     sizes = np.array([len(seed) for seed in by_seed])
@@ -133,7 +134,7 @@ def _nested_means(by_seed: Sequence[Floats], slots: NDArray[np.int64], rng: np.r
 
 
 def _crossed_means(by_seed: Sequence[Floats], slots: NDArray[np.int64], rng: np.random.Generator) -> Floats:
-    """Draws resampled means where all seeds share the drawn questions; shape (resamples,). A question's row of values is one draw."""
+    """Draws resampled means where all seeds share the drawn questions, each with its row of values; shape (resamples,)."""
     rows, counts = np.unique(np.stack(by_seed, axis=1), axis=0, return_counts=True)
     drawn = rng.multinomial(counts.sum(), counts / counts.sum(), size=len(slots))
     means: Floats = np.take_along_axis(drawn @ rows / counts.sum(), slots, axis=1).mean(axis=1)

@@ -13,8 +13,8 @@ from benchmarks.suites import BENCHMARKS, Suite
 
 _MEANS = (Column("macro", "Macro mean", "percent"), Column("micro", "Micro mean", "percent"))
 PAPER_NOTE = (
-    f"Rows marked (paper) are the numbers of {SOURCE}: language models on 500 questions of each real benchmark (Bamboogle 125) over "
-    "all of Wikipedia, with a model judge on a miss. They are shown for orientation and are not comparable with the rows above them."
+    f"Rows marked (paper) are the numbers of {SOURCE}: language models on 500 questions of each real benchmark (Bamboogle 125) "
+    "over all of Wikipedia, with a model judge on a miss. They are shown for orientation and are not comparable with our rows."
 )
 
 
@@ -43,7 +43,7 @@ def _main_table(scores: Scores, suite: Suite, about: str) -> Table:
         scores, suite, "em", "main", "Exact match over all gold aliases, percent, with the skill bank and without", about
     )
     shown = [row for row in PAPER if row.backbone in MAIN_BACKBONES and row.method in MAIN_METHODS]
-    # Under MiniWiki's columns the paper's scores on the real benchmarks would pass for scores on MiniWiki: its means stand alone.
+    # Under MiniWiki's columns the paper's scores on the real benchmarks would pass for scores on MiniWiki: means alone there.
     paper = tuple(_paper_row(row if suite.real else replace(row, benchmarks={})) for row in shown)
     return Table(ours.name, ours.caption, ours.columns, (*ours.groups, paper), (*ours.notes, PAPER_NOTE))
 
@@ -107,9 +107,9 @@ def _difference_table(comparisons: Sequence[Comparison], suite: Suite, seeds: in
     )
     resampled = "questions within each benchmark" if seeds == 1 else "seeds, and questions within each seed and benchmark"
     notes = (
-        f"Differences in points of exact match, paired by question. Intervals: paired bootstrap, {RESAMPLES:,} resamples of {resampled}.",
-        "Gained and lost: questions that turned right and wrong; p: exact McNemar test over them, not corrected for the number of "
-        "tests. The macro mean weights benchmarks, not questions, so it has an interval but no McNemar test.",
+        f"Differences in points of exact match, paired by question. Intervals: paired bootstrap, {RESAMPLES:,} resamples of "
+        f"{resampled}. Gained and lost: questions that turned right and wrong. p: exact McNemar test over them, not corrected for "
+        "the number of tests. The macro mean weights benchmarks, not questions, so it has an interval but no McNemar test.",
         suite.note,
     )
     groups = tuple(tuple(_difference_rows(comparison, suite)) for comparison in comparisons)
@@ -154,9 +154,10 @@ def _search_table(scores: Scores, suite: Suite, about: str) -> Table:
         Column("tokens", "Tokens", "number"),
     )
     notes = (
-        "Hit@k, percent: questions for which some search had evidence among its first k passages: a passage that the question names "
-        "as its evidence, or, where it names none, one that holds a gold answer. Searches and tokens: a question; tokens are the "
-        f"whitespace-separated words of all that the player wrote, whatever its own tokeniser. {about}",
+        "Hit@k, percent: questions for which some search had evidence among its first k passages, that is, a passage which the "
+        "question names as its evidence, or, where it names none, one that holds a gold answer other than yes or no. Searches and "
+        "tokens are a question's; tokens are the whitespace-separated words of all that the player wrote, whatever its own "
+        f"tokeniser. {about}",
         suite.note,
     )
     groups = tuple(tuple(_search_rows(scores, side, suite)) for side in scores.sides)
@@ -171,5 +172,5 @@ def _search_rows(scores: Scores, side: Side, suite: Suite) -> list[Row]:
         {**named, "scope": "micro mean", **{metric: scores.micro(side, metric) for metric in metrics}},
     ]
     for name in scores.benchmarks:
-        rows.append({**named, "scope": suite.title(name), **{metric: scores.mean(side, name, metric) for metric in metrics}})
+        rows += [{**named, "scope": suite.title(name), **{metric: scores.mean(side, name, metric) for metric in metrics}}]
     return rows

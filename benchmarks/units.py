@@ -1,8 +1,9 @@
 """Units of work: each a pure function of its JSON configuration that leaves its result as files in a directory of its own.
 
-A unit is plain data in and files out, so it can be repeated alone (`python -m benchmarks.units OUT UNIT`), run in another process,
-or run on another machine that sees the same directory. There are two kinds. A bank unit lets the self-play loop distil a skill bank;
-an evaluation unit puts one shard of a benchmark's questions to one arm, in Off and in On mode, with the bank of a bank unit.
+A unit is plain data in and files out, so it can be repeated alone (`python -m benchmarks.units OUT UNIT`), run in another
+process, or run on another machine that sees the same directory. There are two kinds. A bank unit lets the self-play loop distil
+a skill bank; an evaluation unit puts one shard of a benchmark's questions to one arm, in Off and in On mode, with the bank of a
+bank unit.
 """
 
 import os
@@ -181,7 +182,7 @@ def _own_directory(root: Path, unit_id: str) -> Iterator[Path]:
 
 
 def _move_into_place(directory: Path, place: Path) -> None:
-    """Renames, unless the unit was finished meanwhile by another process: the result is a function of the unit, so either will do."""
+    """Renames, unless another process finished the unit meanwhile: the result is a function of the unit, so either will do."""
     try:
         directory.rename(place)
     except OSError:

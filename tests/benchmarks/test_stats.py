@@ -85,7 +85,7 @@ def covers(rng, truth, draw):
 
 
 def test_coverage_over_questions():
-    """500 simulated comparisons of two stratified benchmarks: 95 % within three standard errors (1 point) and a small-sample bias."""
+    """500 simulated comparisons, two benchmarks: 95 %, within three standard errors (1 point each) of the simulation."""
     rng = np.random.default_rng(11)
 
     def draw(rng):

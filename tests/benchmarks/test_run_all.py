@@ -1,0 +1,205 @@
+"""The command itself: records that depend on nothing but the configuration, kills, resumption, and mistakes told before the run."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.benchmarks.tiny import BENCHMARKS, write_data
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = [sys.executable, str(ROOT / "benchmarks" / "run_all.py")]
+ARMS = ["naive", "bold=tests.benchmarks.tiny:bold"]
+
+
+def command(data, out, *more, arms=ARMS):
+    return [
+        "--suite",
+        "flashrag",
+        "--preset",
+        "smoke",
+        "--data",
+        str(data),
+        "--out",
+        str(out),
+        "--arms",
+        *arms,
+        *map(str, more),
+    ]
+
+
+def run(arguments, program=SCRIPT, **keywords):
+    return subprocess.run(
+        [*program, *arguments], capture_output=True, text=True, timeout=300, check=False, cwd=ROOT, **keywords
+    )
+
+
+def contents(root, *folders):
+    return {str(path.relative_to(root)): path.read_bytes() for name in folders for path in sorted((root / name).rglob("*.*"))}
+
+
+@pytest.fixture(scope="module")
+def finished(tiny_data, tmp_path_factory):
+    """A finished run on one worker."""
+    out = tmp_path_factory.mktemp("runs") / "one"
+    done = run(command(tiny_data, out, "--workers", 1))
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def test_the_directory_holds_what_it_should(finished):
+    for name in ("config.json", "environment.json", "plan.json", "timings.json", "report.md"):
+        assert (finished / name).stat().st_size > 0
+    assert sorted(path.stem for path in (finished / "records" / "bold").iterdir()) == sorted(BENCHMARKS)
+    for name in ("main", "main_f1", "differences", "search", "paper"):
+        assert {path.suffix for path in (finished / "tables").glob(f"{name}.*")} == {".md", ".tex", ".csv", ".json"}
+    assert {path.name for path in (finished / "figures").iterdir()} == {
+        f"{name}.{kind}" for name in ("off_on", "differences") for kind in ("png", "svg")
+    }
+
+
+def test_records_say_what_was_asked_and_hold_no_clock(finished):
+    records = [json.loads(line) for line in (finished / "records" / "bold" / "nq.jsonl").read_text().splitlines()]
+    assert [(record["mode"], record["id"]) for record in records] == [
+        (mode, f"nq/q{number}") for mode in ("off", "on") for number in range(4)
+    ]
+    off, on = records[0], records[4]
+    assert (off["em"], on["em"]) == (False, True)
+    assert (off["bank"], off["cards"]) == ("", [])
+    assert on["bank"]
+    assert on["cards"]
+    assert on["prediction"] == "Ravnby"
+    assert (on["searches"], on["end"]) == (1, "answered")
+    assert (on["hit@1"], on["hit@3"]) == (True, True)
+    assert not any("time" in name or "second" in name for name in on)
+    assert list(on) == sorted(on)
+
+
+def test_report_gives_the_headline_and_its_limits(finished):
+    report = (finished / "report.md").read_text()
+    assert "**bold**: the bank (Off → On): macro mean +100.0 points" in report
+    assert (
+        "**naive**: the bank (Off → On): macro mean 0.0 points of exact match, 95 % interval [0.0, 0.0]: no change at all."
+        in report
+    )
+    assert "not comparable with published ones" in report
+    assert "(paper)" in report
+    assert "![" in report
+
+
+@pytest.mark.parametrize(
+    ("program", "workers", "hash_seed"), [(SCRIPT, 2, "1"), ([sys.executable, "-m", "benchmarks.run_all"], 1, "2")]
+)
+def test_workers_hash_seed_and_way_of_starting_change_nothing(finished, tiny_data, tmp_path, program, workers, hash_seed):
+    done = run(
+        command(tiny_data, tmp_path / "other", "--workers", workers), program, env={**os.environ, "PYTHONHASHSEED": hash_seed}
+    )
+    assert done.returncode == 0, done.stderr
+    folders = ("records", "tables", "figures")
+    assert contents(tmp_path / "other", *folders) == contents(finished, *folders)
+
+
+def test_a_killed_run_resumes_to_the_same_bytes(finished, tiny_data, tmp_path):
+    out = tmp_path / "killed"
+    arguments = command(tiny_data, out, "--workers", 2)
+    _kill_when(arguments, lambda: len(list((out / "units").glob("eval-*"))) >= 8, signal.SIGKILL)
+    assert 0 < len(list((out / "units").glob("eval-*"))) < len(list((finished / "units").glob("eval-*")))
+    (out / "units" / ".unfinished-eval-naive-nq-s1000-0-1").mkdir()
+    resumed = run([*arguments, "--resume"])
+    assert resumed.returncode == 0, resumed.stderr
+    assert "are finished already" in resumed.stdout
+    assert contents(out, "records", "tables") == contents(finished, "records", "tables")
+    assert not list((out / "units").glob(".unfinished*"))
+
+
+def test_ctrl_c_says_how_to_go_on_and_what_it_says_works(finished, tiny_data, tmp_path):
+    out = tmp_path / "interrupted"
+    arguments = command(tiny_data, out, "--workers", 2)
+    status, errors = _kill_when(arguments, lambda: len(list((out / "units").glob("eval-*"))) >= 2, signal.SIGINT)
+    assert status == 130
+    assert "Traceback" not in errors
+    advice = errors.strip().splitlines()[-1].split()
+    assert advice[-1] == "--resume"
+    assert run(advice[2:]).returncode == 0
+    assert contents(out, "records") == contents(finished, "records")
+
+
+def _kill_when(arguments, condition, signal_number):
+    """Starts a run, sends it a signal once the condition holds, and returns its status and what it wrote to the error stream."""
+    process = subprocess.Popen([*SCRIPT, *arguments], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    while not condition() and process.poll() is None:
+        time.sleep(0.005)
+    process.send_signal(signal_number)
+    _, errors = process.communicate(timeout=120)
+    return process.returncode, errors
+
+
+def test_resuming_a_finished_run_changes_nothing(finished, tiny_data, tmp_path):
+    again = tmp_path / "again"
+    shutil.copytree(finished, again)
+    assert run(command(tiny_data, again, "--resume")).returncode == 0
+    folders = ("records", "tables", "figures", "units")
+    assert contents(again, *folders) == contents(finished, *folders)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ([], "is not empty; add --resume"),
+        (["--resume", "--seeds", 2], "seeds: [1000] -> [1000, 1001]"),
+        (["--resume", "--questions", 2], "questions.nq: 20 -> 2"),
+    ],
+)
+def test_another_run_s_directory_is_left_alone(finished, tiny_data, more, said):
+    before = contents(finished, ".")
+    done = run(command(tiny_data, finished, *more))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert contents(finished, ".") == before
+
+
+def test_changed_data_stops_a_resumed_run(tmp_path):
+    data, out = write_data(tmp_path / "data"), tmp_path / "out"
+    assert run(command(data, out, "--workers", 1, arms=["naive"])).returncode == 0
+    path = data / "nq" / "corpus.jsonl"
+    path.write_text(path.read_text().replace("Ravnby", "Ravnsby"))
+    done = run(command(data, out, "--resume", arms=["naive"]))
+    assert done.returncode == 2
+    assert "world:" in done.stderr
+
+
+def test_a_malformed_line_stops_the_run_before_it_starts(tmp_path):
+    data = write_data(tmp_path / "data")
+    with (data / "musique" / "test.jsonl").open("a") as lines:
+        lines.write('{"id": "q9", "question": "Who?"}\n')
+    done = run(command(data, tmp_path / "out"))
+    assert done.returncode == 2
+    assert "test.jsonl" in done.stderr
+    assert "line 5" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--preset", "huge"], "unknown preset 'huge'; choose from smoke, quick, small, paper"),
+        (["--suite", "squad"], "unknown suite 'squad'; choose from miniwiki, flashrag"),
+        (["--suite", "flashrag"], "needs --data DIR"),
+        (["--data", "somewhere"], "takes no --data"),
+        (["--arms", "nobody"], "unknown arm 'nobody'; choose from naive, skilled"),
+        (["--arms", "me=tests.benchmarks.tiny:nobody@seeds"], "has no 'nobody'"),
+        (["--workers", "0"], "--workers must be at least 1"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(arguments, said, tmp_path):
+    done = run([*arguments, "--out", str(tmp_path / "out")])
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "out").exists()
