@@ -27,9 +27,9 @@ class SkillBank:
     """A `SkillMemory` in one SQLite file.
 
     Cards, embeddings and tombstones belong to the bank. Counters, the queue and the record of steps belong to a *run*: opened
-    under another run's name, the bank keeps its cards and starts that run's counters at zero, since a record that another policy
-    earned says nothing about this one. Opened again under the same name it goes on where it was; a step that was written before
-    is not written again. To go back to an older checkpoint use the `backup` of that time.
+    under another run's name, the bank keeps its cards and starts counting at zero, since a record that another policy earned
+    says nothing about this one. Opened again under the same name it goes on where it was; a step that was written before is not
+    written again. To go back to an older checkpoint use the `backup` of that time.
 
     One process writes. Snapshots may be read anywhere.
     """
@@ -168,7 +168,7 @@ class SkillBank:
         return report
 
     def due(self, step: int) -> bool:
-        """Says whether it is time to consolidate: every `consolidate_every` steps, once `consolidate_min` failures are pending."""
+        """Says whether it is time: every `consolidate_every` steps, once `consolidate_min` failures are pending."""
         rested = step - self.last_consolidation >= self.config.consolidate_every
         return rested and len(self._shelf.pending) >= self.config.consolidate_min
 
@@ -336,8 +336,9 @@ def _settle_embedder(store: BankStore, embedder: Embedder, *, reembed: bool) -> 
     elif (written, store.meta("dimension")) != wanted:
         if not reembed:
             raise StoreError(
-                f"{store.path} was written with the embedder {written!r} ({store.meta('dimension')} dimensions), not {embedder.name!r} "
-                f"({embedder.dimension}); open it with embedder={written!r}, or with reembed=True to embed all its cards anew"
+                f"{store.path} was written with the embedder {written!r} ({store.meta('dimension')} dimensions), not with "
+                f"{embedder.name!r} ({embedder.dimension}); open it with embedder={written!r}, or with reembed=True to embed "
+                "all its cards anew"
             )
         cards = [card for card, _ in store.cards(run="")]
         vectors = embedder.embed_cards([card_text(card) for card in cards])

@@ -25,7 +25,7 @@ _ORDERS = {
 
 
 def add_bank_commands(subparsers: "SubParsers") -> None:
-    """Adds `bank` with its commands to a parser's sub-parsers. Each sets `run`: a function of the parsed arguments to an exit code."""
+    """Adds `bank` with its commands to a parser's sub-parsers; each sets `run`, from the parsed arguments to an exit code."""
     bank = subparsers.add_parser("bank", help="look at, export, import and compare skill banks")
     commands = bank.add_subparsers(dest="bank_command", required=True, metavar="COMMAND")
 

@@ -14,11 +14,11 @@ class MemoryConfig:
     top_k: int = 3
     """Cards retrieved for a question, at most."""
     similarity_floor: float | None = None
-    """The least cosine at which a card is shown; below it the memory abstains. None takes the embedder's `floor`; -1 always shows."""
+    """The least cosine at which a card is shown; else the memory abstains. None: the embedder's `floor`; -1: always shows."""
     utility_weight: float = 0.0
     """Weight w of a card's record: ranked by cosine + w * (helpful - hurt) / (helpful + hurt + 1). 0 ranks by cosine alone."""
     credit: str = "uniform"
-    """"uniform": every card shown earns 1 (the paper). "similarity": in proportion to its cosine, 1 on average over those shown."""
+    """"uniform": each card shown earns 1 (the paper). "similarity": in proportion to its cosine, 1 on average."""
 
     cap: int = 800
     """Cards in the bank, at most; above it those of the lowest utility (helpful - hurt) go. Permanent cards never go."""
@@ -32,7 +32,7 @@ class MemoryConfig:
     queue_size: int = 300
     """Failures waiting for a teacher, at most; above it the least informative go."""
     solve_rate_low: float = 0.0
-    """The least solve rate p of a group that counts as frontier. The paper does not say whether 0 does; here it does by default."""
+    """The least solve rate of a group that counts as frontier. The paper does not say whether 0 does; here it does."""
     solve_rate_high: float = 1.0
     """Groups with p below this count as frontier; exclusive."""
     repeated_priority: int = 5

@@ -15,12 +15,14 @@ _WORD = re.compile(r"\w+")
 _TOKEN = re.compile(r"[\w'’.-]+|[^\w\s]")  # noqa: RUF001 - both apostrophes occur in real names
 
 # Lower-case words that stand inside names: "Best in Show", "Ludwig van Beethoven".
-_JOINERS = frozenset("a an and at de del der di du for from in la le of on the to van von with".split())
+_JOINER_LIST = "a an and at de del der di du for from in la le of on the to van von with"
+_JOINERS = frozenset(_JOINER_LIST.split())
 # Capitalised words that begin sentences or titles and are no name by themselves.
-_FUNCTION_WORDS = _JOINERS | frozenset(
-    "are as both by can did do does had has have her his how i if is it its name no of or out she he that their there they this to was were what "
-    "when where which who whom whose why will would yes under you your".split()
-)
+_FUNCTION_LIST = """
+are as both by can could did do does had has have her his how i if is it its name no or out she he that their there they this
+was were what when where which who whom whose why will would yes under you your
+"""
+_FUNCTION_WORDS = _JOINERS | frozenset(_FUNCTION_LIST.split())
 
 
 def refuse(draft: CardDraft | SkillCard, question: Question | None, config: MemoryConfig) -> str | None:
@@ -68,9 +70,8 @@ def names_in(text: str) -> list[str]:
     names: list[str] = []
     run: list[str] = []
     for token in _TOKEN.findall(text):
-        if token[0].isupper() and (run or token.lower() not in _FUNCTION_WORDS):
-            run.append(token)
-        elif run and token.lower() in _JOINERS:
+        begins = token[0].isupper() and token.lower() not in _FUNCTION_WORDS
+        if begins or (run and (token[0].isupper() or token.lower() in _JOINERS)):
             run.append(token)
         else:
             names.append(_trim(run))
@@ -113,7 +114,7 @@ def _holds_name(text: str, names: Iterable[str]) -> bool:
 
 
 def _holds_part(text: str, names: Iterable[str]) -> bool:
-    """Says whether a single word of a name stands in the text *as a name*, with its capital: "Darr" of "Adam Darr", but not "show" of "Best in Show"."""
+    """Says whether a word of a name stands in the text with its capital: "Darr" of "Adam Darr", not "show" of "Best in Show"."""
     parts = {word for name in names for word in _WORD.findall(name) if len(word) > 1 and word.lower() not in _FUNCTION_WORDS}
     capitalised = {part for part in parts if part[:1].isupper()}
     return any(_WORD.findall(text).count(part) > 0 for part in sorted(capitalised))

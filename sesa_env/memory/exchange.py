@@ -8,9 +8,9 @@ from pathlib import Path
 from sesa_env.errors import ConfigError
 from sesa_env.memory.bank import SkillBank
 from sesa_env.memory.base import SkillCard
-from sesa_env.memory.card import card_from_dict
 from sesa_env.memory.door import misshapen
 from sesa_env.memory.markdown import read_markdown, write_markdown
+from sesa_env.plain import build
 
 FORMATS = ("jsonl", "md")
 _COMPARED = ("description", "trigger", "avoid", "queries", "permanent", "retrieved", "helpful", "hurt", "provenance")
@@ -87,7 +87,7 @@ def import_cards(bank: SkillBank, path: str | Path, *, counters: bool = False) -
     Args:
         bank: the bank.
         path: a .jsonl or .md file.
-        counters: True takes over the counters in the file. By default the bank keeps its own and new cards start at zero, since a
+        counters: True takes over the counters in the file. By default the bank keeps its own and new cards start at zero: a
             record that another policy earned says nothing about this run.
 
     Returns:
@@ -146,9 +146,6 @@ def _read_jsonl(text: str, name: str) -> Iterator[tuple[int, SkillCard]]:
         if not line.strip():
             continue
         try:
-            data = json.loads(line)
-            if not isinstance(data, dict):
-                raise ConfigError(f"expected a JSON object; got {line[:60]!r}")
-            yield number, card_from_dict(data)
+            yield number, build(SkillCard, json.loads(line), "card")
         except (json.JSONDecodeError, RecursionError, ConfigError) as error:
             raise ConfigError(f"{name}:{number}: {error}") from error

@@ -1,8 +1,8 @@
 r"""Cards as Markdown that a person can read and edit, and that reads back exactly.
 
 A card is a second-level heading with its id, a list of facts, and four parts: three quotations and a list of query templates.
-Inside texts a backslash is written `\\`; what an editor could lose (control characters, odd line ends, blanks at a line's end, lone
-surrogates) is written `\uXXXX`. Blank lines mean nothing, a missing fact has its default, so a card written by hand is short.
+Inside texts a backslash is written `\\`; what an editor could lose (control characters, odd line ends, blanks at a line's end,
+lone surrogates) is written `\uXXXX`. Blank lines mean nothing; a missing fact has its default, so a card by hand is short.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from sesa_env.errors import ConfigError
 from sesa_env.memory.base import SkillCard
-from sesa_env.memory.card import card_from_dict
+from sesa_env.plain import build
 
 TITLE = "# Skill bank"
 _PARTS = {"Description": "description", "Trigger": "trigger", "Avoid": "avoid", "Queries": "queries"}
@@ -156,7 +156,7 @@ def _finish(draft: _Draft, where: str) -> SkillCard:
         _fail(where, f"the card {draft.facts['id']!r} lacks {', '.join(missing)}")
     parts: dict[str, Any] = {name: lines if name == "queries" else "\n".join(lines) for name, lines in draft.parts.items()}
     try:
-        return card_from_dict({**draft.facts, **parts, "provenance": draft.origin})
+        return build(SkillCard, {**draft.facts, **parts, "provenance": draft.origin}, f"card {draft.facts['id']!r}")
     except ConfigError as error:
         _fail(where, str(error))
 

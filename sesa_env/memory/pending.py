@@ -38,8 +38,8 @@ def failures_of(step: int, groups: Sequence[Group], config: MemoryConfig) -> lis
         config: the band of solve rates and the priorities.
 
     Returns:
-        Failures in the order of the groups, `repeats` still 0. Of a group's informative attempts the one with the highest priority
-        is taken, then the one with most evidence, then the first.
+        Failures in the order of the groups, `repeats` still 0. Of a group's informative attempts the one with the highest
+        priority is taken, then the one with most evidence, then the first.
     """
     found: dict[str, Failure] = {}
     for group in groups:
@@ -58,8 +58,8 @@ def enqueue(
 ) -> list[Failure]:
     """Adds failures to the queue.
 
-    A question waits once: a newer failure takes the place of the older one, since it shows what the present policy does. When the
-    queue is too long the least informative go; among equals the oldest.
+    A question waits once: a newer failure takes the place of the older one, since it shows what the present policy does. When
+    the queue is too long the least informative go; among equals the oldest.
 
     Args:
         pending: the queue, oldest first.
@@ -82,5 +82,5 @@ def enqueue(
 
 
 def most_informative(pending: Sequence[Failure], config: MemoryConfig) -> list[Failure]:
-    """Takes the failures for one consolidation: at most `consolidate_max`, the highest priority first, among equals the oldest."""
+    """Takes the failures for one consolidation: `consolidate_max` at most, highest priority first, among equals the oldest."""
     return sorted(pending, key=lambda failure: -priority(failure, config))[: config.consolidate_max]

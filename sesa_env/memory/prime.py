@@ -30,8 +30,8 @@ def mine(bank: SkillBank, groups: Sequence[Group], distiller: Distiller, target:
     """Mines permanent cards from a bootstrap phase: episodes played before training, on questions that no evaluation asks.
 
     The distiller is asked in batches of `consolidate_max` until enough cards have entered, each batch through the door in one
-    transaction. An outage keeps what the batches before it brought: call again to go on, failures that gave a card are not asked about
-    twice. Counters, queue and steps are left alone.
+    transaction. An outage keeps what the batches before it brought: call again to go on; failures that gave a card are not
+    asked about twice. Counters, queue and steps are left alone.
 
     Args:
         bank: the bank, primed before.

@@ -28,8 +28,8 @@ class BankSnapshot:
         embedder: embeds the questions.
         top_k: cards for a question, at most.
         floor: the least cosine at which a card is shown.
-        utility_weight: weight of (helpful - hurt) / (helpful + hurt + 1) in the ranking; 0 ranks by cosine alone. The floor looks at
-            the cosine alone.
+        utility_weight: weight of (helpful - hurt) / (helpful + hurt + 1) in the ranking; 0 ranks by cosine alone. The floor
+            looks at the cosine alone.
         fingerprint: a digest of all of these.
     """
 
@@ -73,8 +73,8 @@ class BankSnapshot:
             questions: question texts; they are embedded in one batch, repeated ones once.
 
         Returns:
-            For each question at most `top_k` cards, best first, ties in the bank's order; never one that was distilled from this
-            question, none below the floor: [] where the memory abstains.
+            For each question at most `top_k` cards, best first, ties in the bank's order; never one that was distilled from
+            this question, none below the floor: [] where the memory abstains.
         """
         distinct = list(dict.fromkeys(questions))
         if not self.cards or not distinct:

@@ -1,7 +1,7 @@
 """The fifteen cards written by hand that prime a bank (paper, section 4). They are permanent.
 
-Each card is advice for a person or a model, and a rule that a program can follow: the quoted phrases of the trigger are words of
-the questions that it fits, with three dots for a gap; {entity} in a query is the name that the search starts from, and the
+Each card is advice for a person or a model, and a rule that a program can follow: the quoted phrases of the trigger are words
+of the questions that it fits, with three dots for a gap; {entity} in a query is the name that the search starts from, and the
 queries of a card are alternatives, the best first. A trigger without quoted phrases is for readers alone. No card names
 anything: what holds for one name only is no skill.
 """
@@ -80,7 +80,7 @@ SEEDS: tuple[SkillCard, ...] = (
     ),
     _seed(
         "place",
-        "Find where a place lies or what it is the capital of: search the place with located in and the kind of region asked for.",
+        "Find where a place lies or what it is the capital of: search the place with located in and the kind of region.",
         'Questions that ask "capital of", "in what country", "in which country", "located in", "what county" or "which state".',
         "Taking the nearest town of the same name: add the larger region if the question gives it.",
         "{entity} located in country capital",
@@ -96,7 +96,7 @@ SEEDS: tuple[SkillCard, ...] = (
     ),
     _seed(
         "date",
-        "Find when something happened: search its name with the event's own verb, such as released, founded or opened, and date.",
+        "Find when something happened: search its name with date and the event's own verb: released, founded, opened.",
         'Questions that ask "when did", "when was", "what year", "in which year", "what date" or "when does".',
         "Searching when or what year: no page holds these words. Name the event instead.",
         "{entity} released founded date",
@@ -112,8 +112,8 @@ SEEDS: tuple[SkillCard, ...] = (
     ),
     _seed(
         "two-hops",
-        "Split a question in two: search the inner description first, read off the name, then search that name for what is asked.",
-        "Questions with a chain, which describe a person or a thing instead of naming it: the spouse of the director of a film, "
+        "Split a question in two: search the inner description first, read off the name, then search that name.",
+        "Questions with a chain, that describe a person or a thing instead of naming it: the spouse of the director of a film, "
         "the capital of the country where someone was born, a work whose author did something.",
         "Sending both steps as one search: no single page holds the whole chain.",
         "{entity}",
@@ -128,7 +128,7 @@ SEEDS: tuple[SkillCard, ...] = (
     ),
     _seed(
         "plain-words",
-        "Turn a riddle into a search: keep its rare nouns, drop the question words, write nicknames and abbreviations out in full.",
+        "Turn a riddle into a search: keep its rare nouns, drop the question words, write nicknames out in full.",
         'Questions that ask "known as", "nickname of", "real name of", "what is the name of", "stands for" or "the term for".',
         "Keeping who, what, which and name in the search: they match everything and find nothing.",
         "{entity} also known as",

@@ -72,7 +72,7 @@ class Shelf:
         return [Tombstone(card_id, card_text(after[card_id]), step, vectors[card_id].copy(), self._run) for card_id in gone]
 
     def apply(self, change: Change) -> None:
-        """Does in memory what `BankStore.write` has done on disk. Adding a card adds one row; nothing is embedded or rebuilt."""
+        """Does in memory what `BankStore.write` did on disk. Adding a card adds one row; nothing is embedded or rebuilt."""
         if change.edited:
             self.rows = self._matrix((self.vectors() | {card.id: vector for card, vector in change.edited}).values())
         for _, vector in change.added:

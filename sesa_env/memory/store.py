@@ -1,4 +1,4 @@
-"""The bank on disk: one SQLite file in WAL mode, written by whole changes, so that a process killed at any instant leaves it whole."""
+"""The bank on disk: one SQLite file in WAL mode, written by whole changes; a process killed at any instant leaves it whole."""
 
 import hashlib
 import json
@@ -32,10 +32,15 @@ CREATE TABLE counters (
     run TEXT NOT NULL, card TEXT NOT NULL, retrieved INTEGER NOT NULL, helpful REAL NOT NULL, hurt REAL NOT NULL,
     PRIMARY KEY (run, card)) WITHOUT ROWID;
 CREATE TABLE tombstones (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT, card TEXT NOT NULL, text TEXT NOT NULL, vector BLOB NOT NULL, run TEXT NOT NULL, step INTEGER NOT NULL);
-CREATE TABLE pending (seq INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT NOT NULL, id TEXT NOT NULL, record TEXT NOT NULL, UNIQUE (run, id));
-CREATE TABLE failed (run TEXT NOT NULL, question TEXT NOT NULL, times INTEGER NOT NULL, PRIMARY KEY (run, question)) WITHOUT ROWID;
-CREATE TABLE steps (run TEXT NOT NULL, kind TEXT NOT NULL, step INTEGER NOT NULL, report TEXT NOT NULL, PRIMARY KEY (run, kind, step)) WITHOUT ROWID;
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, card TEXT NOT NULL, text TEXT NOT NULL, vector BLOB NOT NULL,
+    run TEXT NOT NULL, step INTEGER NOT NULL);
+CREATE TABLE pending (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT NOT NULL, id TEXT NOT NULL, record TEXT NOT NULL, UNIQUE (run, id));
+CREATE TABLE failed (
+    run TEXT NOT NULL, question TEXT NOT NULL, times INTEGER NOT NULL, PRIMARY KEY (run, question)) WITHOUT ROWID;
+CREATE TABLE steps (
+    run TEXT NOT NULL, kind TEXT NOT NULL, step INTEGER NOT NULL, report TEXT NOT NULL,
+    PRIMARY KEY (run, kind, step)) WITHOUT ROWID;
 """
 # What the digest covers, in an order that is the content's own and not the file's.
 _CONTENT = {
@@ -144,7 +149,8 @@ class BankStore:
         version = self._db.execute("PRAGMA user_version").fetchone()[0]
         if version != SCHEMA_VERSION:
             raise StoreError(
-                f"{self.path} has schema version {version}; this release reads version {SCHEMA_VERSION}: export it with the release that wrote it"
+                f"{self.path} has schema version {version}; this release reads version {SCHEMA_VERSION}: export the cards "
+                "with the release that wrote it and import them here"
             )
         fault = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
         if fault != "ok":
@@ -277,8 +283,9 @@ class BankStore:
         self._db.execute("UPDATE meta SET value = ? WHERE key = 'revision'", (str(self._revision + 1),))
 
     def _write_cards(self, change: Change, run: str) -> None:
-        insert = "INSERT INTO cards (id, description, trigger, avoid, queries, permanent, provenance, vector) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-        update = "UPDATE cards SET id = ?, description = ?, trigger = ?, avoid = ?, queries = ?, permanent = ?, provenance = ?, vector = ? WHERE id = ?"
+        names = ("id", "description", "trigger", "avoid", "queries", "permanent", "provenance", "vector")
+        insert = f"INSERT INTO cards ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+        update = f"UPDATE cards SET {', '.join(f'{name} = ?' for name in names)} WHERE id = ?"
         self._db.executemany(insert, [_row(card, vector) for card, vector in change.added])
         self._db.executemany(update, [(*_row(card, vector), card.id) for card, vector in change.edited])
         counters = [(run, card, c.retrieved, c.helpful, c.hurt) for card, c in sorted(change.counters.items())]

@@ -1,4 +1,4 @@
-"""What a card is worth: credit for episodes that were shown it, its term in the ranking, and who is evicted (paper, section 4)."""
+"""What a card is worth: credit for the episodes that were shown it, its term in the ranking, who is evicted (section 4)."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,8 @@ def utility_terms(cards: Sequence[SkillCard]) -> NDArray[np.float32]:
 def credit(groups: Iterable[Group], known: Collection[str], mode: str) -> dict[str, Counters]:
     """Adds up what one step's episodes say about the cards they were shown.
 
-    Every showing counts as retrieved. A right episode adds to helpful, a substantive wrong one to hurt, a malformed one to neither.
+    Every showing counts as retrieved. A right episode adds to helpful, a substantive wrong one to hurt, a malformed one to
+    neither.
 
     Args:
         groups: the step's groups.
@@ -58,8 +59,8 @@ def evictions(cards: Iterable[SkillCard], config: MemoryConfig, fresh: Collectio
     Args:
         cards: the bank's cards, oldest first.
         config: `evict_after` and `cap`.
-        fresh: ids of cards added in this transaction. They have had no chance yet, so for the cap they go last; otherwise a bank full
-            of proven cards could never learn anything again.
+        fresh: ids of cards added in this transaction. They have had no chance yet, so for the cap they go last; otherwise a
+            bank full of proven cards could never learn anything again.
 
     Returns:
         Ids, in the order of eviction. Among equal utilities the oldest goes. Permanent cards never go.
