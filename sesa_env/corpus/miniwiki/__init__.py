@@ -1,4 +1,4 @@
-"""MiniWiki, the built-in procedural world: a typed knowledge graph, its encyclopaedia, its questions and their exact verifier."""
+"""MiniWiki, the built-in world: a procedural knowledge graph, its encyclopaedia, its questions and their exact verifier."""
 
 from sesa_env.corpus.miniwiki.mixtures import BENCHMARKS
 from sesa_env.corpus.miniwiki.sampler import FAMILIES

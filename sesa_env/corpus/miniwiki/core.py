@@ -1,8 +1,8 @@
 """The hand-written core of relations: what a question calls them, and what passages say instead.
 
-Each row is (subject kind, object kind, (low, high) of values, two nouns of questions, two sentences of passages). In a sentence {s}
-is the subject and {o} the object. Nouns and sentences of a relation share no content word, and no two relations share a noun.
-The first sixteen touch every kind of entity.
+Each row is (subject kind, object kind, (low, high) of values, two nouns of questions, two sentences of passages). In a sentence
+{s} is the subject and {o} the object. Nouns and sentences of a relation share no content word, and no two relations share a
+noun. The first sixteen touch every kind of entity.
 """
 
 from typing import NamedTuple
@@ -23,9 +23,18 @@ _BIRTHS = (1925, 1969)
 _EVENTS = (1990, 2024)
 
 CORE: tuple[Row, ...] = (
-    Row("person", "city", _NONE, ("birthplace", "home town"), ("{s} drew first breath in {o}.", "{s} came into the world at {o}.")),
-    Row("film", "person", _NONE, ("director", "auteur"), ("{o} called the shots on {s}.", "Cameras for {s} rolled under {o}.")),
-    Row("book", "person", _NONE, ("author", "writer"), ("{s} came from the pen of {o}.", "{o} scribbled every chapter of {s}.")),
+    Row(
+        "person", "city", _NONE, ("birthplace", "home town"),
+        ("{s} drew first breath in {o}.", "{s} came into the world at {o}."),
+    ),
+    Row(
+        "film", "person", _NONE, ("director", "auteur"),
+        ("{o} called the shots on {s}.", "Cameras for {s} rolled under {o}."),
+    ),
+    Row(
+        "book", "person", _NONE, ("author", "writer"),
+        ("{s} came from the pen of {o}.", "{o} scribbled every chapter of {s}."),
+    ),
     Row(
         "person", "date", _BIRTHS, ("date of birth", "birthday"),
         ("{s} was delivered by a midwife on {o}.", "{s} saw daylight first on {o}."),

@@ -33,14 +33,18 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """ "Who is the mentor of the director of X?": what lies at the end of a chain."""
+    """What lies at the end of a chain: "Who is the mentor of the director of X?"."""
 
     chain: Chain
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """ "Which film has the earlier release date, X or Y?"; with `via`, the values of the two's directors are compared."""
+    """The smaller or larger of two values: "Which film has the earlier release date, X or Y?".
+
+    With `via`, the values are those of the two's directors, say: "Which film has the director with the earlier birthday, X or
+    Y?".
+    """
 
     kind: str
     relation: Relation
@@ -51,7 +55,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Same:
-    """ "Do X and Y have the same birthplace?" """  # noqa: D210 - a quotation mark must not touch the closing quotes
+    """Yes or no: "Do X and Y have the same birthplace?"."""
 
     relation: Relation
     nodes: tuple[Node, Node]
@@ -59,7 +63,7 @@ class Same:
 
 @dataclass(frozen=True, slots=True)
 class Both:
-    """ "Which film has X as its director and Y as its composer?" """  # noqa: D210 - as above
+    """The one that meets two conditions: "Which film has X as its director and Y as its composer?"."""
 
     kind: str
     conditions: tuple[tuple[Relation, Node], tuple[Relation, Node]]
@@ -124,7 +128,7 @@ def _comparison(graph: Graph, layout: Layout, form: Comparison) -> Verdict | Non
     ends = [follow(graph, Chain(node, steps)) for node in form.nodes]
     if ends[0] is None or ends[1] is None or ends[0][0] == ends[1][0]:
         return None
-    first_smaller = ends[0][0].index < ends[1][0].index
+    first_smaller = ends[0][0].number < ends[1][0].number
     winner = form.nodes[0] if first_smaller == form.smallest else form.nodes[1]
     family = "comparison" if form.via is None else "bridge_comparison"
     return _verdict(graph, layout, graph.spellings(winner), ends[0][1] + ends[1][1], family)
@@ -161,7 +165,7 @@ def searches(graph: Graph, form: Form) -> list[tuple[Node, Fact]]:
             return [pair for node in nodes for pair in _searches_along(graph, Chain(node, (Step(relation),)))]
         case Both(_, ((first, one), (second, other))):
             common = next(node for node in graph.subjects(first, one) if graph.object(node, second) == other)
-            return [(one, Fact(common, first, one)), (other, Fact(common, second, other))]
+            return [(one, Fact(common, first, one)), (common, Fact(common, second, other))]
 
 
 def _searches_along(graph: Graph, chain: Chain) -> list[tuple[Node, Fact]]:

@@ -1,13 +1,13 @@
 """The typed knowledge graph: who exists, and which facts hold.
 
-A fact is never stored twice: each relation is one integer array, and which entity has which relations is arithmetic. Of the R relations
-of its kind an entity has K = min(R, 4) in a row: entity number h of its split has columns hK .. hK + K - 1 modulo R. So the
-relation in column c has its q-th subject where hK + j = c + qR.
+A fact is never stored twice: each relation is one integer array, and which entity has which relations is arithmetic. Of the R
+relations of its kind an entity has K = min(R, 4) in a row: entity number h of its split has columns hK .. hK + K - 1 modulo R.
+So the relation in column c has its q-th subject where hK + j = c + qR.
 """
 
 from collections.abc import Iterator
 from datetime import date
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -26,10 +26,10 @@ _SHARED = (
 
 
 class Node(NamedTuple):
-    """An entity (kind, index) or a value (kind, value)."""
+    """An entity (kind, number) or a value (kind, value)."""
 
     kind: str
-    index: int
+    number: int
 
 
 class Fact(NamedTuple):
@@ -38,6 +38,10 @@ class Fact(NamedTuple):
     subject: Node
     relation: Relation
     object: Node
+
+
+_Ints: TypeAlias = npt.NDArray[np.int32]
+_Incoming: TypeAlias = tuple[_Ints, _Ints, _Ints]  # objects, relations, ordinals of subjects
 
 
 class Graph:
@@ -54,7 +58,7 @@ class Graph:
         self.schema, self.halves, self.names = schema, halves, names
         self.width = {kind: min(len(rows), FACTS_PER_ENTITY) for kind, rows in schema.by_kind.items()}
         self._objects = [self._draw(seed, relation) for relation in schema.relations]
-        self._reverse: dict[tuple[str, int], tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32]]] = {}
+        self._reverse: dict[tuple[str, int], _Incoming] = {}
 
     def subject_count(self, relation: Relation) -> int:
         """Returns how many entities of one split have this relation."""
@@ -71,7 +75,7 @@ class Graph:
         if node.kind != relation.subject:
             return None
         width, period = self.width[node.kind], len(self.schema.by_kind[node.kind])
-        start = node.index // 2 * width
+        start = node.number // 2 * width
         offset = (relation.column - start) % period
         return (start + offset) // period if offset < width else None
 
@@ -82,26 +86,26 @@ class Graph:
     def object(self, node: Node, relation: Relation) -> Node | None:
         """Returns what this entity has as its `relation`, or None."""
         ordinal = self.ordinal(node, relation)
-        return None if ordinal is None else self.object_at(relation, node.index % 2, ordinal)
+        return None if ordinal is None else self.object_at(relation, node.number % 2, ordinal)
 
     def facts(self, node: Node) -> list[Fact]:
         """Returns all facts about an entity, in the order of its pages; [] for a value."""
         if node.kind in VALUE_KINDS:
             return []
         rows, width = self.schema.by_kind[node.kind], self.width[node.kind]
-        start, split = node.index // 2 * width, node.index % 2
+        start, split = node.number // 2 * width, node.number % 2
         slots = [divmod(start + place, len(rows)) for place in range(width)]
         return [Fact(node, rows[column], self.object_at(rows[column], split, ordinal)) for ordinal, column in slots]
 
     def subjects(self, relation: Relation, node: Node) -> list[Node]:
         """Returns all entities that have `node` as their `relation`, in both splits."""
-        splits = range(2) if node.kind in VALUE_KINDS else (node.index % 2,)
+        splits = range(2) if node.kind in VALUE_KINDS else (node.number % 2,)
         return [fact.subject for split in splits for fact in self.facts_to(node, split) if fact.relation is relation]
 
     def facts_to(self, node: Node, split: int) -> list[Fact]:
         """Returns all facts of a split (0 train, 1 test) whose object is `node`."""
         objects, relations, ordinals = self._incoming(node.kind, split)
-        first, last = np.searchsorted(objects, node.index, side="left"), np.searchsorted(objects, node.index, side="right")
+        first, last = np.searchsorted(objects, node.number, side="left"), np.searchsorted(objects, node.number, side="right")
         facts = []
         for place in range(first, last):
             relation = self.schema.relations[relations[place]]
@@ -117,15 +121,15 @@ class Graph:
     def spellings(self, node: Node) -> tuple[str, ...]:
         """Returns the accepted answers that mean this node, the canonical one first."""
         if node.kind in VALUE_KINDS:
-            return spellings(node.kind, node.index)
-        return self.names.spellings(node.kind, node.index)
+            return spellings(node.kind, node.number)
+        return self.names.spellings(node.kind, node.number)
 
     def label(self, node: Node) -> str:
         """Returns how passages write this node."""
         return self.names.name(*node) if node.kind not in VALUE_KINDS else spellings(*node)[0]
 
-    def _incoming(self, kind: str, split: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """The facts about objects of one kind, sorted by object: objects, relations and subjects' ordinals; made when first asked for."""
+    def _incoming(self, kind: str, split: int) -> _Incoming:
+        """The facts about objects of one kind, sorted by object; made when first asked for."""
         if (kind, split) not in self._reverse:
             chosen = [relation for relation in self.schema.relations if relation.object == kind]
             columns = [self._objects[relation.index][split] for relation in chosen]

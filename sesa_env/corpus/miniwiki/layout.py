@@ -1,8 +1,10 @@
 """How many entities fill a corpus, and which page states which fact.
 
-An entity has one page for each fact, and one page for each two decoys. Pages are numbered from 0, facts or decoys first by a coin
-toss, so that a page's number gives nothing away.
+An entity has one page for each fact, and one page for each two decoys. Pages are numbered from 0, facts or decoys first by a
+coin toss, so that a page's number gives nothing away.
 """
+
+import numpy as np
 
 from sesa_env.corpus.miniwiki.graph import FACTS_PER_ENTITY, Graph, Node
 from sesa_env.corpus.miniwiki.names import KINDS
@@ -13,6 +15,7 @@ _BASE_SHARE = {
     "person": 28, "city": 14, "film": 12, "book": 10, "company": 10,
     "country": 5, "university": 6, "band": 5, "team": 5, "ship": 5,
 }  # per cent of the entities, as far as relations do not decide it  # fmt: skip
+_SLACK = 1e-9  # so that a share of 0.1 keeps every tenth in spite of rounding
 _INDEX_SHARE = 0.02  # of the passages: lists of namesakes, which also fill the corpus up to its size
 
 
@@ -31,7 +34,7 @@ class Layout:
 
     def has_decoy(self, node: Node, place: int, relation: Relation) -> bool:
         """Says whether the fact in this place of an entity has a decoy sentence."""
-        return relation.far and _kept(node.index // 2 * self._graph.width[node.kind] + place, self._decoys)
+        return relation.far and _kept(node.number // 2 * self._graph.width[node.kind] + place, self._decoys)
 
     def decoy_places(self, node: Node) -> list[int]:
         """Returns the places of the entity's facts that have a decoy."""
@@ -43,18 +46,18 @@ class Layout:
 
     def decoys_first(self, node: Node) -> bool:
         """Says whether the decoy pages come before the fact pages."""
-        return bool(mix(self._coin ^ (node.index * 16 + KINDS.index(node.kind))) & 1)
+        return bool(mix(self._coin ^ (node.number * 16 + KINDS.index(node.kind))) & 1)
 
     def evidence(self, node: Node, relation: Relation) -> str:
         """Returns the id of the passage that states what `node` has as its `relation`; the fact must exist."""
         width, period = self._graph.width[node.kind], len(self._graph.schema.by_kind[node.kind])
-        place = (relation.column - node.index // 2 * width) % period
+        place = (relation.column - node.number // 2 * width) % period
         return page_id(node, self.fact_page(node, place))
 
 
 def page_id(node: Node, page: int) -> str:
     """Returns the id of a page of an entity, for example "film-12-3"."""
-    return f"{node.kind}-{node.index}-{page}"
+    return f"{node.kind}-{node.number}-{page}"
 
 
 def plan(schema: Schema, size: int, decoys: float) -> tuple[dict[str, int], int]:
@@ -89,16 +92,15 @@ def _passages(schema: Schema, halves: dict[str, int], decoys: float) -> int:
 
 
 def _pages_of_kind(schema: Schema, kind: str, half: int, decoys: float) -> int:
-    """Counts the pages of one split; the pattern of columns repeats after R entities, and the decoys' pattern does not matter there."""
+    """Counts the pages of one split: one for each fact, one for each two decoys of an entity."""
     rows = schema.by_kind[kind]
     width = min(len(rows), FACTS_PER_ENTITY)
-    far = [row.far for row in rows]
-    pages = width * half
-    for number in range(half):
-        slots = range(number * width, (number + 1) * width)
-        pages += (sum(far[slot % len(rows)] and _kept(slot, decoys) for slot in slots) + 1) // 2
-    return pages
+    slots = np.arange(half * width).reshape(half, width)
+    far = np.array([row.far for row in rows])[slots % len(rows)]
+    kept = np.floor((slots + 1) * decoys + _SLACK) > np.floor(slots * decoys + _SLACK)
+    return width * half + int(((np.sum(far & kept, axis=1) + 1) // 2).sum())
 
 
 def _kept(slot: int, share: float) -> bool:
-    return int((slot + 1) * share + 1e-9) > int(slot * share + 1e-9)
+    """Says whether this slot is among the share that have a decoy; the same arithmetic as in `_pages_of_kind`."""
+    return int((slot + 1) * share + _SLACK) > int(slot * share + _SLACK)

@@ -11,9 +11,8 @@ from sesa_env.corpus.miniwiki.rng import derive, mix
 KINDS = ("person", "city", "country", "company", "film", "book", "university", "band", "team", "ship")
 """The types of entities, as questions call them."""
 
-_SYLLABLES = tuple(
-    onset + vowel for onset in "b br d dr f g gr h k kl l m n p r s st t tr v z".split() for vowel in "aeiou"
-)  # 105 syllables
+_ONSETS = ("b", "br", "d", "dr", "f", "g", "gr", "h", "k", "kl", "l", "m", "n", "p", "r", "s", "st", "t", "tr", "v", "z")
+_SYLLABLES = tuple(onset + vowel for onset in _ONSETS for vowel in "aeiou")  # 105 syllables
 
 ENDINGS = {
     "first": ("lda", "rin", "lia", "nor", "mis"),
@@ -67,7 +66,7 @@ class Words:
         """Returns word `index` in lower case; different indices below the capacity give different words."""
         rest = (index * self._step + self._shift) % self._capacity
         rest, ending = divmod(rest, len(self._endings))
-        word = self._endings[ending]
+        word: str = self._endings[ending]
         for _ in range(self._length):
             rest, syllable = divmod(rest, len(_SYLLABLES))
             word = _SYLLABLES[syllable] + word
@@ -84,8 +83,8 @@ def _coprime(start: int, modulus: int) -> int:
 class Names:
     """The names of a world.
 
-    Entity `index` of a kind belongs to the train split when it is even, to the test split when it is odd; first words (surnames) are
-    shared by two or three entities of one split.
+    Entity `index` of a kind belongs to the train split when it is even, to the test split when it is odd. First words (of
+    persons: surnames) are shared by two or three entities of one split.
 
     Args:
         seed: the world's seed.

@@ -1,7 +1,7 @@
 """Reads a question's text back into a form: the inverse of `wording`, or None.
 
-A recursive-descent parser over lower-cased tokens. Names and nouns are looked up in dictionaries, longest first, so its time grows
-with the question's length alone.
+A recursive-descent parser over lower-cased tokens. Names and nouns are looked up in dictionaries, longest first, so its time
+grows with the question's length alone.
 
     question := leadin* body trail* [?.!]*
     body     := opener phrase | "which" KIND ("has" conditions | "'s" NOUN "is" phrase) | comparison | same

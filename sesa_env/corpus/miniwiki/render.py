@@ -1,7 +1,7 @@
 """Pages as text: what each states, and what merely sounds like it.
 
-A page that states a fact does so in one plain sentence of the relation's own words. A decoy page repeats the question's words beside
-the entity's name with a wrong object. Both are filled up with sentences that mean nothing and hold no word of any relation.
+A page that states a fact does so in one plain sentence of the relation's own words. A decoy page repeats the question's words
+beside the entity's name with a wrong object. Both are filled up with sentences that mean nothing and hold no relation's words.
 """
 
 from collections.abc import Iterator
@@ -19,6 +19,9 @@ DECOYS = (
     "Until a correction appeared, {o} was listed as {nouns} of {s}.",
     "Gossip once made {o} the {nouns} of {s}, and that was wrong.",
 )
+DENIALS = ("Nothing links {o} to it.", "No trace of {o} was ever found there.", "Mentions of {o} were struck out.")
+"""What follows a decoy about an entity: a question that starts from the wrong object is led astray too."""
+
 ABOUT_SUBJECT = (
     "Much nonsense has been repeated about {s} over time.",
     "Visitors still ask questions about {s}.",
@@ -77,8 +80,12 @@ class Renderer:
     def pages(self, node: Node) -> Iterator[Passage]:
         """Yields the pages of an entity, by number."""
         facts, title = self._graph.facts(node), self._graph.label(node)
-        texts = [self._fact_page(fact, place) for place, fact in enumerate(facts)]
         decoys = self._decoy_pages(node, facts)
+        texts = [self._fact_page(fact, place) for place, fact in enumerate(facts)]
+        first = (
+            decoys or texts
+        )  # a question may name the kind of thing too, so the decoys' pages get that word where there are any
+        first[0] = f"{self._introduction(node)} {first[0]}"
         pages = decoys + texts if self._layout.decoys_first(node) else texts + decoys
         for number, text in enumerate(pages):
             yield Passage(page_id(node, number), title, text)
@@ -86,7 +93,7 @@ class Renderer:
     def wording(self, fact: Fact) -> int:
         """Returns which of its relation's sentences states a fact."""
         ordinal = self._graph.ordinal(fact.subject, fact.relation)
-        mixed = mix(self._key ^ (fact.relation.index << 40) ^ ((ordinal or 0) * 2 + fact.subject.index % 2))
+        mixed = mix(self._key ^ (fact.relation.index << 40) ^ ((ordinal or 0) * 2 + fact.subject.number % 2))
         return mixed % len(fact.relation.sentences)
 
     def statement(self, fact: Fact) -> str:
@@ -102,11 +109,11 @@ class Renderer:
         body = [self.statement(fact), about or _pick(NEUTRAL, draw >> 16), *_two(NEUTRAL, draw >> 24)]
         if draw & 1:  # the fact is stated first or third; a remark on its object always follows it
             body = [*body[2:], *body[:2]]
-        return " ".join([*(self._introduction(fact.subject) if place == 0 else ()), *body])
+        return " ".join(body)
 
-    def _introduction(self, node: Node) -> list[str]:
+    def _introduction(self, node: Node) -> str:
         nick = self._graph.names.nickname(*node)
-        return [f"This entry is about a {node.kind}.", *([f"Also called {nick}."] if nick else [])]
+        return f"This entry is about a {node.kind}." + (f" Also called {nick}." if nick else "")
 
     def _decoy_pages(self, node: Node, facts: list[Fact]) -> list[str]:
         places = [place for place, fact in enumerate(facts) if self._layout.has_decoy(node, place, fact.relation)]
@@ -116,33 +123,36 @@ class Renderer:
         draw = self._draw(node, 8 + at)
         lines = [self._decoy(fact, draw >> (8 * place)) for place, fact in enumerate(facts)]
         if len(lines) == 1:
-            lines.append(_pick(ABOUT_SUBJECT, draw >> 16).format(s=self._graph.label(node)))
+            lines += [_pick(ABOUT_SUBJECT, draw >> 16).format(s=self._graph.label(node)), _pick(NEUTRAL, draw >> 24)]
         namesake = self._graph.names.namesake(*node, self._graph.halves[node.kind])
         if namesake is not None and draw >> 60 & 1:
             lines.append(NAMESAKE.format(o=self._graph.names.name(node.kind, namesake)))
-        return " ".join([*lines, _pick(NEUTRAL, draw >> 24)])
+        return " ".join(lines)
 
     def _decoy(self, fact: Fact, draw: int) -> str:
         nouns = " or ".join(fact.relation.nouns)
         wrong = self._graph.label(self.wrong_object(fact))
-        return _pick(DECOYS, draw).format(nouns=nouns, s=self._graph.label(fact.subject), o=wrong)
+        line = _pick(DECOYS, draw).format(nouns=nouns, s=self._graph.label(fact.subject), o=wrong)
+        return line if fact.object.kind in VALUE_KINDS else f"{line} {_pick(DENIALS, draw >> 4).format(o=wrong)}"
 
     def wrong_object(self, fact: Fact) -> Node:
-        """Returns what a decoy gives in place of the object: the object of another subject of the same relation, where one differs."""
-        split, count = fact.subject.index % 2, self._graph.subject_count(fact.relation)
+        """Returns what a decoy gives in place of the object: another subject's object of the same relation, if any."""
+        split, count = fact.subject.number % 2, self._graph.subject_count(fact.relation)
         ordinal = self._graph.ordinal(fact.subject, fact.relation) or 0
         for step in range(1, min(count, 6)):
             other = self._graph.object_at(fact.relation, split, (ordinal + step) % count)
             if other not in (fact.object, fact.subject):
                 return other
         if fact.object.kind in VALUE_KINDS:
-            return Node(fact.object.kind, fact.object.index + 1)
+            return Node(fact.object.kind, fact.object.number + 1)
         return self._another(fact)
 
     def _another(self, fact: Fact) -> Node:
         count = 2 * self._graph.halves[fact.object.kind]
-        nodes = (Node(fact.object.kind, (fact.object.index + 2 * step) % count) for step in range(1, 3))
-        return next((node for node in nodes if node not in (fact.object, fact.subject)), Node("person", fact.subject.index % 2))
+        nodes = (Node(fact.object.kind, (fact.object.number + 2 * step) % count) for step in range(1, 3))
+        return next(
+            (node for node in nodes if node not in (fact.object, fact.subject)), Node("person", fact.subject.number % 2)
+        )
 
     def _list(self, number: int) -> Passage:
         """A list of entities that share a word; kinds take turns."""
@@ -157,7 +167,7 @@ class Renderer:
         return Passage(f"list-{number}", f"{word} (namesakes)", f"Entries that share the name {word}: {names}. {remark}")
 
     def _draw(self, node: Node, page: int) -> int:
-        return mix(self._key ^ mix((KINDS.index(node.kind) << 48) + node.index * 16 + page))
+        return mix(self._key ^ mix((KINDS.index(node.kind) << 48) + node.number * 16 + page))
 
 
 def _pick(options: tuple[str, ...], draw: int) -> str:

@@ -20,7 +20,7 @@ FAMILIES = (
     "yesno",
     "intersection",
 )
-"""What can be drawn. "rare" is "single" about entities that few facts lead to, mostly none; "bridge" is two hops or three, as the others say."""
+"""What can be drawn. "rare" is "single" about entities that few facts lead to; "bridge" is two or three hops."""
 
 _INVERSE_SHARE = 0.25
 
@@ -30,7 +30,7 @@ class Sampler:
 
     Args:
         graph: the world's facts.
-        zipf: exponent of the relations' popularity: relation number r (from 0) is asked about in proportion to (r + 1) ** -zipf.
+        zipf: exponent of the relations' popularity: relation r (from 1) is asked about in proportion to r ** -zipf.
     """
 
     def __init__(self, graph: Graph, zipf: float) -> None:
@@ -80,7 +80,7 @@ class Sampler:
         return Lookup(Chain(start, tuple(steps)))
 
     def walks_to(self, node: Node, split: int, hops: int, stream: Stream) -> Iterator[Chain]:
-        """Yields chains of exactly `hops` facts that end at `node` and visit no node twice, in random order, without end of effort."""
+        """Yields all chains of exactly `hops` facts that end at `node` and visit no node twice, in random order."""
         yield from self._walk(node, (), frozenset([node]), (split, hops), stream)
 
     def edges_into(self, node: Node, split: int) -> list[tuple[Step, Node]]:
@@ -178,9 +178,9 @@ class Sampler:
         ]
         if not others:
             return None
-        other = stream.pick(others)
-        common = [
-            n for n in self._graph.subjects(fact.relation, fact.object) if self._graph.object(n, other.relation) == other.object
-        ]
-        conditions = ((fact.relation, fact.object), (other.relation, other.object))
+        pair = sorted((fact, stream.pick(others)), key=lambda each: len(self._graph.subjects(each.relation, each.object)))
+        first, second = pair  # the one that fewer share comes first: it finds the answer, the other confirms it
+        candidates = self._graph.subjects(first.relation, first.object)
+        common = [node for node in candidates if self._graph.object(node, second.relation) == second.object]
+        conditions = ((first.relation, first.object), (second.relation, second.object))
         return Both(fact.subject.kind, conditions) if len(common) == 1 else None

@@ -10,8 +10,10 @@ from sesa_env.corpus.miniwiki.tail import HOSTS, JARGON_VERBS, OFFICES
 MIN_RELATIONS, MAX_RELATIONS, MAX_PHRASINGS = 16, 512, 6
 
 STOPWORDS = frozenset(
-    "a an and are as at be before by clear could every first for from has he her his in inside into is it its may of off on onto "
-    "or out over round she since some the their to under up was were who with within".split()
+    """
+    a an and are as at be before by could every first for from has he her his in inside into is it its may of off on onto or out
+    over round she since some the their to under up was were who with within
+    """.split()  # noqa: SIM905 - fifty quoted words would be unreadable
 )
 """Words that carry no meaning here; all others of a wording are its content words."""
 

@@ -126,7 +126,7 @@ class Wording:
         return f"Which {relation.subject}'s {noun} is {self.phrase(rest, stream)}"
 
     def phrase(self, chain: Chain, stream: Stream) -> str:
-        """Writes a chain as a noun phrase: "the mentor of the director of X", "X's director", "the film whose director is X"."""
+        """Writes a chain: "the mentor of the director of X", "X's director", "the film whose director is X"."""
         if not chain.steps:
             return self._name(chain)
         last, rest = chain.steps[-1], Chain(chain.start, chain.steps[:-1])

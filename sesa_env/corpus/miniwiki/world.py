@@ -25,7 +25,7 @@ from sesa_env.types import Passage, Question, Target, Verdict
 VERSION = 1
 """Raised with every change of what a seed gives; part of the fingerprint."""
 
-MIN_SIZE, MAX_SIZE = 200, 50_000_000
+MIN_SIZE, MAX_SIZE = 300, 50_000_000
 _MAX_QUESTION = 1000  # characters (paper, section 3)
 _WALKS = 64  # chains that `pose` tries before it gives a target up
 _PATIENCE = 4000  # draws in a row without a new question
@@ -34,14 +34,15 @@ _PATIENCE = 4000  # draws in a row without a new question
 class MiniWiki:
     """A procedural encyclopaedia: a function of its arguments, the same on every machine.
 
-    Names are invented, so no model can know an answer. Each fact is stated by one passage; nearly each has a decoy, which repeats the
-    question's words beside the right name and gives a wrong answer. Entities, and with them all facts, are split in two halves, train
-    and test, that share no name and no fact; the passages of both are in the one corpus.
+    Names are invented, so no model can know an answer. Each fact is stated by one passage; each that is stated in other words
+    than the question's has a decoy, which repeats the question's words beside the right name and gives a wrong answer.
+    Entities, and with them all facts, are split in two halves, train and test, that share no name and no fact; the corpus holds both.
 
     Args:
         seed: any integer.
-        size: the number of passages, exactly; 200 to 50 million. About one fact for 1.5 passages.
-        relations: how many relations there are, 16 to 512. The first 38 are common ones, then come 70 offices, then invented jargon.
+        size: the number of passages, exactly; 300 to 50 million. They state about two facts for each three passages.
+        relations: how many relations there are, 16 to 512: first 38 common ones, then 70 offices, then invented jargon. A world
+            with fewer than about three passages for each relation has no fact of some.
         phrasings: nouns in questions and sentences in passages for each relation, 1 to 6; those beyond two are invented jargon.
         zipf: how unevenly relations are asked about: relation r (from 1) in proportion to r ** -zipf; 0 or more.
         distance: the share of relations that passages state without any content word of the question, in [0, 1].
@@ -173,8 +174,8 @@ class MiniWiki:
             seed: another seed gives another question, by its opening at least.
 
         Returns:
-            A question with exactly `target.hops` hops that passes the paper's filters (section 3) on text: at least 10 words, at most
-            1000 characters, without the answer. None when no chain leads to the target.
+            A question with exactly `target.hops` hops that passes the paper's filters on text (section 3): at least 10 words,
+            at most 1000 characters, without the answer. None when no chain leads to the target.
         """
         node = self._find(target.answer)
         if node is None:
@@ -232,7 +233,7 @@ class MiniWiki:
             if text not in taken:
                 return text, form
         raise ConfigError(
-            f"this world of {self._size} passages gives no more different {family!r} questions than the {len(taken)} drawn so far; "
+            f"this world of {self._size} passages gives no more different {family!r} questions after {len(taken)}; "
             "ask for fewer, or make a world of a larger size"
         )
 
@@ -260,7 +261,9 @@ class MiniWiki:
     def _splits_of(self, node: Node, target: Target) -> tuple[int, ...]:
         """The halves of the world in which to look for chains: an entity's own; a value's from the target's id, else both."""
         named = [number for number, split in enumerate(SPLITS) if target.id.startswith(f"{split}-")]
-        return tuple(named) if named and node.kind in VALUE_KINDS else (0, 1) if node.kind in VALUE_KINDS else (node.index % 2,)
+        return (
+            tuple(named) if named and node.kind in VALUE_KINDS else (0, 1) if node.kind in VALUE_KINDS else (node.number % 2,)
+        )
 
 
 def _split(split: str) -> int:
