@@ -1,8 +1,8 @@
 """The distiller without a model: with the evidence in hand, it finds the query that would have brought it (paper, section 4).
 
-A failure's question names where the search starts; its evidence says what was to be found on the way. For each hop the distiller
-tries queries of the name and few words of the statement, and keeps the shortest that brings the evidence first and from which the
-scripted reader takes the right thing. One card teaches one search decision, so that a chain of hops is served by several cards.
+A failure's question names where the search starts; its evidence says what was to be found on the way. For each hop the
+distiller tries queries of the name and few words of the statement, and keeps the shortest that brings the evidence first and
+from which the scripted reader takes the right thing. One card teaches one search decision, so that several cards serve a chain.
 """
 
 import re
@@ -20,10 +20,10 @@ from sesa_env.players.reader import ScriptedReader
 from sesa_env.players.spans import STOP_WORDS, Sentence, sentences, words
 from sesa_env.search.base import Retriever
 from sesa_env.types import Passage, Question
+from sesa_env.worlds import World
 
 _MOST_WORDS = 8
 _MOST_BRIDGES = 4
-_MOST_VAIN = 3
 _ASKS_WHEN_WHERE = ("when", "where")
 
 
@@ -156,8 +156,11 @@ def _routes(failure: Failure) -> Iterator[list[Hop]]:
     if wanted.options:
         yield from _compared(question, wanted, asking, starts, evidence)
         return
-    if len(starts) > 1 and len(starts) == len(evidence):
-        yield _joined(question, asking, starts, evidence)
+    joined = _joined(question, asking, starts, evidence) if len(starts) == len(evidence) else []
+    if len(joined) > 1:
+        yield joined
+        yield from ([hop] for hop in joined)  # one condition alone may be met by many things, and its evidence not come first
+        return
     for start in reversed(starts):
         yield from _chained(question, asking, starts, start, evidence)
         yield from _chained(question, asking, starts, start, evidence[-1:])
@@ -294,7 +297,7 @@ def _draft(hop: Hop, template: str, vain: Sequence[str], failure: Failure) -> Ca
         description=f"Search for the {hop.phrase.replace(' ... ', ' ')}.",
         trigger=f'The question asks for "{hop.phrase}".',
         avoid=_fault(hop, vain, failure),
-        queries=(template, *vain[:_MOST_VAIN]),
+        queries=(template,),
     )
 
 
@@ -316,3 +319,8 @@ def _leaks(draft: CardDraft, question: Question) -> bool:
     texts = [draft.description, draft.trigger, draft.avoid, *draft.queries]
     secrets = (*question.answers, *question.entities)
     return any(contains_answer(text, secrets) or re.search(r"\d", text) for text in texts)
+
+
+def hindsight(world: World) -> Hindsight:
+    """Makes the distiller on a world's search tool (`load_teacher`)."""
+    return Hindsight(world.retriever)

@@ -28,7 +28,7 @@ _NOUN_KINDS: tuple[tuple[Answer, frozenset[str]], ...] = (
     ("noun", _NOUNS),
 )
 _AUXILIARIES = word_set("is are was were do does did has have had can could will would should")
-_POLAR = re.compile(rf"(?:^\W*|^[^?]{{1,120}}[,:]\s+)(?:is|are|was|were|do|does|did|has|have|had)\s", re.IGNORECASE)
+_POLAR = re.compile(r"(?:^\W*|^[^?]{1,120}[,:]\s+)(?:is|are|was|were|do|does|did|has|have|had)\s", re.IGNORECASE)
 _CHOICE = re.compile(r",\s*([^,?]{1,80}(?:,[^,?]{1,40})?)\s*,?\s+or\s+([^?]{1,80}?)\s*\??\s*$")
 _OF_BOTH = re.compile(r"\b[Oo]f ([^,?]{1,80}?) and ([^,?]{1,80}?), which\b")
 

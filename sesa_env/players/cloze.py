@@ -9,12 +9,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sesa_env.grading import contains_answer, normalise
+from sesa_env.players.blank import BLANK
 from sesa_env.players.reader import body
 from sesa_env.players.spans import sentences
 from sesa_env.players.turns import plain
 from sesa_env.types import Passage
 
-_BLANK = "_____"
 _LETTERS = "ABC"
 _LONGEST = 250
 _FEWEST_WORDS = 5
@@ -60,7 +60,7 @@ def cloze(target: str, chain: Sequence[Mention]) -> str:
         blank in the statement about A that reads "A directed _____ in 1830"?
     """
     last = len(chain) - 1
-    texts = [_hide(mention.sentence, target, _BLANK) for mention in chain]
+    texts = [_hide(mention.sentence, target, BLANK) for mention in chain]
     for index in range(last):
         letter, title = _LETTERS[index], chain[index].title
         texts = [_hide(text, title, letter) for text in texts]

@@ -16,9 +16,10 @@ _QUOTED = re.compile(r"[\"“”]([^\"“”\n]{1,120})[\"“”]")
 _GAP = re.compile(r"\.\.\.|…|\{[^{}]{0,20}\}")
 _SLOT = re.compile(r"\{([a-z_]{1,20})\}")
 _SLOTS = frozenset({"entity", "bridge"})
+_BREAKS = word_set("is are was were do does did has have had who whom whose which what when where why how that as 's")
 _KINDS = word_set(
-    "person man woman people film movie book novel city town country company university band team ship one thing song album game"
-    " show series"
+    "person man woman people film movie book novel city town country company university band team ship one thing song album"
+    " game show series"
 )
 _DEGREES = word_set(
     "earlier later smaller larger older younger bigger higher lower longer first last more less most least name"
@@ -153,21 +154,46 @@ def decide(asking: Asking, name: range, cards: Sequence[CardHit], *, as_read: bo
     return sorted(chosen, key=lambda decision: distance(asking, name, decision.places))
 
 
+def conditions(asking: Asking, cards: Sequence[CardHit]) -> list[tuple[range, Decision]]:
+    """Finds two conditions on one thing: "which film has Ada as its director and Bo as its star".
+
+    Returns:
+        Each name with the decision that stands between it and the next name; fewer than two mean that it is no such question.
+    """
+    spots = [covered(asking, name) for name in asking.names]
+    taken = {place for spot in spots for place in spot}
+    found = sorted(_matches(asking, cards), key=lambda match: _weight(match.phrase), reverse=True)
+    pairs: list[tuple[range, Decision]] = []
+    for index, spot in enumerate(spots):
+        end = spots[index + 1].start if index + 1 < len(spots) else len(asking.words)
+        behind = (match for match in found if spot.stop <= match.places[0] < end and taken.isdisjoint(match.places))
+        match = next(behind, None)
+        if match is not None and asking.words[spot.stop : spot.stop + 1] == ("as",):
+            pairs.append((spot, match))
+    return pairs
+
+
 def start(asking: Asking, cards: Sequence[CardHit]) -> range:
     """Returns the words of the name that the search starts from.
 
-    It is the last name of the question; where there is none, the longest run of content words that no card's phrase claims, the
-    last of several.
+    It is the longest name of the question; where there is none, the longest stretch of words between question words, verbs and
+    the phrases of the cards, without function words at its ends; the last of several as long.
     """
     if asking.names:
-        return covered(asking, asking.names[-1])
+        return max(reversed([covered(asking, name) for name in asking.names]), key=len)
     claimed = {place for decision in _matches(asking, cards) for place in decision.places}
-    best = run = range(0)
-    for index, word in enumerate(asking.words):
-        free = index not in claimed and word not in STOP_WORDS and word != "'s"
-        run = range(run.start if run.stop == index and len(run) else index, index + 1) if free else range(0)
-        best = run if len(run) >= len(best) else best
+    best = stretch = range(0)
+    for place, word in enumerate(asking.words):
+        free = place not in claimed and word not in _BREAKS
+        stretch = range(stretch.start if stretch else place, place + 1) if free else range(0)
+        trimmed = _trimmed(asking, stretch)
+        best = trimmed if len(trimmed) >= len(best) else best
     return best
+
+
+def _trimmed(asking: Asking, stretch: range) -> range:
+    content = [place for place in stretch if asking.words[place] not in STOP_WORDS]
+    return range(content[0], content[-1] + 1) if content else range(0)
 
 
 def relations(asking: Asking, names: Sequence[range]) -> list[tuple[int, ...]]:

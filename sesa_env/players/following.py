@@ -34,14 +34,11 @@ def follow_step(reader: ScriptedReader, question: str, queries: Sequence[str]) -
         queries: alternatives, the best first.
 
     Returns:
-        What was read; where no passage holds a whole query, what the first top passage says; "" when nothing can be read.
+        What was read; "" when no passage holds a whole query or nothing can be read off it.
     """
-    second_best = ""
     for query in queries:
-        passages = yield query
-        exact = holder(query, passages)
-        found = reader.read(question, query, [exact] if exact else passages[:1])
-        if found and exact:
+        held = holder(query, (yield query))
+        found = reader.read(question, query, [held]) if held else ""
+        if found:
             return found
-        second_best = second_best or found
-    return second_best
+    return ""

@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 
 from sesa_env.players.asking import Asked, asked, sought
+from sesa_env.players.blank import BLANK, fill_blank
 from sesa_env.players.compare import compare
 from sesa_env.players.spans import Sentence, Span, sentences, stem, word_set, words
 from sesa_env.types import Passage, Verdict
@@ -40,6 +41,8 @@ class ScriptedReader:
         Returns:
             The answer as the passage writes it, "yes", "no" or one of the question's options; "" when nothing fits.
         """
+        if BLANK in question and (filled := fill_blank(question, [body(passage) for passage in passages])):
+            return filled
         wanted = asked(question)
         if wanted.options:
             return compare(question, wanted, passages, self.read)
@@ -82,7 +85,7 @@ def body(passage: Passage) -> str:
 
 
 def _as_titled(text: str, title: str) -> str:
-    """Cuts a name that begins a sentence to the page's title where it ends with it: "Ministers of Norland" on Norland's page."""
+    """Cuts a name to the page's title where it ends with it: "Ministers of Norland" on Norland's page."""
     return title if title and text.endswith(f" {title}") else text
 
 

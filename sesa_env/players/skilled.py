@@ -7,12 +7,13 @@ it does exactly what the plain Solver does, so Off mode is its own control.
 
 from collections.abc import Sequence
 
+from sesa_env.grading import normalise
 from sesa_env.players.asking import Asked, asked
 from sesa_env.players.base import View
 from sesa_env.players.compare import attribute
 from sesa_env.players.compare import decide as compare_values
-from sesa_env.players.decisions import Asking, Decision, decide, fill, start, steps_of, take_apart
-from sesa_env.players.following import Script, follow_step
+from sesa_env.players.decisions import Asking, Decision, conditions, decide, fill, start, steps_of, take_apart
+from sesa_env.players.following import Script, follow_step, holder
 from sesa_env.players.reader import ScriptedReader
 from sesa_env.players.turns import answer_turn, search_turn
 from sesa_env.worlds import World
@@ -47,8 +48,11 @@ class Skilled:
         asking = take_apart(view.question)
         wanted = asked(view.question)
         answer = ""
+        pairs = conditions(asking, view.cards)
         if wanted.options:
             answer = yield from self._both(view, asking, wanted)
+        elif len(pairs) > 1:
+            answer = yield from self._common(view.question, asking, pairs)
         else:
             name = start(asking, view.cards)
             decisions = decide(asking, name, view.cards) if len(name) else []
@@ -85,6 +89,21 @@ class Skilled:
             question = attribute(view.question, wanted, option)
             values.append((yield from self._follow(question, option, decisions)))
         return compare_values(view.question, wanted, values)
+
+    def _common(self, question: str, asking: Asking, pairs: Sequence[tuple[range, Decision]]) -> Script:
+        """Collects what meets each of two conditions; answers with what meets both, or else the first."""
+        met: list[dict[str, str]] = []
+        for name, decision in pairs:
+            entity = _as_written(question, asking, name)
+            names: dict[str, str] = {}
+            for template in decision.templates:
+                query = fill(template, entity, entity)
+                passages = yield query
+                read = (self._reader.read(question, query, [passage]) for passage in passages if holder(query, [passage]))
+                names |= {normalise(text): text for text in read if text}
+            met.append(names)
+        both = [text for key, text in met[0].items() if key in met[1]]
+        return next(iter([*both, *met[0].values(), *met[1].values()]), "")
 
 
 def _as_written(question: str, asking: Asking, name: range) -> str:

@@ -137,3 +137,18 @@ def test_reads_some_real_passages(shared_data):
         read = READER.read(row["question"], row["question"], [passage(text, title.strip('"')) for title, _, text in found])
         right += exact_match(read, row["golden_answers"])
     assert right >= 10
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "answer"),
+    [
+        ('Which name fills the blank in "Ada wed _____ in 1820"?', "Bo saw it. Ada wed Cy Dor in 1820.", "Cy Dor"),
+        ('Which name fills the blank in "_____ wed Ada"?', "Cy Dor wed Ada.", "Cy Dor"),
+        ('Which name fills the blank in "Ada wed _____"?', "Ada wed the tall cook.", "the tall cook"),
+        ('Consider A. Which name fills the blank in "A wed _____ in 1820"?', "Ada Bel wed Cy Dor in 1820.", "Cy Dor"),
+        ('Which name fills the blank in "Ada saw _____ here"?', "Ada saw nothing.", ""),
+        ('Which name fills the blank in "_____"?', "Ada", "Ada"),
+    ],
+)
+def test_fills_a_blank(question, text, answer):
+    assert READER.read(question, "", [passage(text)]) == answer
