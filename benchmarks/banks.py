@@ -32,6 +32,9 @@ class BankRequest:
     questions: int
     """Questions the loop plays in a step."""
 
+    memory: dict[str, Any]
+    """Fields of the loop's `MemoryConfig`."""
+
 
 def make_bank(request: BankRequest, directory: Path) -> None:
     """Makes a bank and leaves it as `BANK_FILE` in a directory.
@@ -54,6 +57,7 @@ def _distil(request: BankRequest, directory: Path) -> None:
         seed=request.seed,
         steps=request.steps,
         questions=request.questions,
+        memory=request.memory,
     )
     made = run_selfplay(config)
     if made != directory / BANK_FILE:

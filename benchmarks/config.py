@@ -1,7 +1,7 @@
 """What a run is: presets, and the frozen configuration that decides every record."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from benchmarks.arms import Arm
@@ -10,6 +10,10 @@ from sesa_env.errors import ConfigError
 
 DEVELOPMENT_SEEDS = 1000
 """Worlds with a lower seed are for development; a reported number comes from a world that nobody tuned on."""
+
+LOOP_MEMORY: Mapping[str, Any] = {"consolidate_every": 2, "evict_after": 1_000_000}
+"""Where the loop's memory departs from the paper's settings. Its runs are short, so it consolidates often. And it evicts
+nothing by utility: `naive` follows no card, so what it gets right or wrong says nothing about the cards that it was shown."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,9 @@ class RunConfig:
 
     shard: int
     """As in `Preset`."""
+
+    loop_memory: Mapping[str, Any] = field(default_factory=lambda: dict(LOOP_MEMORY))
+    """Fields of the loop's `MemoryConfig`."""
 
     max_turns: int = 10
     """Turns of an episode (paper, section 6)."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.render import format_cell
 from benchmarks.scores import Comparison, Scores
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's palette: told apart by readers with any kind of colour vision, and in grey.
 OFF, ON, GAIN, LOSS, NEUTRAL = "#8c8c8c", "#0072B2", "#009E73", "#D55E00", "#595959"
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 10,
     "axes.spines.top": False,
@@ -130,12 +130,14 @@ def _panels(count: int, rows: int, title: str) -> tuple["Figure", list["Axes"]]:
     """Panels in two columns, wide enough for the intervals written at the right of each."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     columns = min(2, count)
     lines = -(-count // columns)
-    figure = Figure(figsize=(6.2 * columns + 0.6, (0.36 * rows + 1.3) * lines + 0.7), layout="constrained")
+    figure = Figure(
+        figsize=(6.2 * columns + 0.6, (0.36 * rows + 1.3) * lines + 0.7), layout=ConstrainedLayoutEngine(w_pad=0.16, h_pad=0.12)
+    )
     FigureCanvasAgg(figure)
-    figure.get_layout_engine().set(w_pad=0.16, h_pad=0.12)  # type: ignore[union-attr] - the line above gave it one
     figure.suptitle(title, fontsize=13, fontweight="bold", x=0.01, ha="left")
     grid = figure.subplots(lines, columns, squeeze=False, sharex=True)
     panels = list(grid.flat)

@@ -22,9 +22,7 @@ def write_outcome(root: Path, config: RunConfig, plan: Plan, environment: dict[s
         The run's tables, the main one first.
     """
     merge_records(root, plan)
-    write_json(
-        root / "timings.json", {unit["id"]: read_json(root / UNITS / unit["id"] / TIMING_FILE) for unit in plan.to_json()}
-    )
+    write_json(root / "timings.json", {unit.id: read_json(root / UNITS / unit.id / TIMING_FILE) for unit in plan.units})
     records: list[Record] = []
     for arm in config.arms:
         for path in [root / "records" / arm.name / f"{name}.jsonl" for name in config.questions]:

@@ -8,7 +8,7 @@ from benchmarks.arms import Arm
 from benchmarks.banks import BankRequest
 from benchmarks.config import RunConfig
 from benchmarks.suites import BENCHMARKS, SUITES
-from benchmarks.units import BankUnit, EvalUnit
+from benchmarks.units import BankUnit, EvalUnit, Unit
 
 MODES = ("off", "on")
 
@@ -25,9 +25,14 @@ class Plan:
     banks: tuple[BankUnit, ...]
     evaluations: tuple[EvalUnit, ...]
 
+    @property
+    def units(self) -> tuple[Unit, ...]:
+        """All units."""
+        return (*self.banks, *self.evaluations)
+
     def to_json(self) -> list[dict[str, Any]]:
         """Returns all units as JSON values."""
-        return [asdict(unit) for unit in (*self.banks, *self.evaluations)]
+        return [asdict(unit) for unit in self.units]
 
     @property
     def questions(self) -> int:
@@ -60,7 +65,7 @@ def bank_id(arm: Arm, seed: int) -> str:
 
 def _bank_request(config: RunConfig, arm: Arm, seed: int) -> BankRequest:
     world = SUITES[config.suite].training_world(config.data, config.world_size, seed)
-    return BankRequest(arm.bank_player, seed, world, config.loop_steps, config.loop_questions)
+    return BankRequest(arm.bank_player, seed, world, config.loop_steps, config.loop_questions, dict(config.loop_memory))
 
 
 def _evaluations(config: RunConfig, arm: Arm, benchmark: str, available: int) -> Iterator[EvalUnit]:

@@ -17,15 +17,15 @@ Begin: TypeAlias = Callable[[str, int], Callable[[Unit], None]]
 
 def print_plan(root: Path, config: RunConfig, plan: Plan, workers: int, seconds: float) -> None:
     """Says what will run, where, and about how long."""
-    units = [*plan.banks, *plan.evaluations]
-    finished = sum(is_finished(root, unit.id) for unit in units)
+    finished = sum(is_finished(root, unit.id) for unit in plan.units)
+    arms = ", ".join(arm.name for arm in config.arms)
     about = f"{seconds:.0f} seconds" if seconds < 100 else f"{seconds / 60:.0f} minutes"
     lines = [
-        f"Suite {config.suite}, preset {config.preset}, seeds {len(config.seeds)}, arms {', '.join(arm.name for arm in config.arms)}",
-        f"Plan: {len(plan.banks)} bank units, then {len(plan.evaluations)} evaluation units with {plan.questions:,} attempts at "
-        f"a question (arms, modes and seeds counted each), on {workers} workers",
+        f"Suite {config.suite}, preset {config.preset}, seeds {len(config.seeds)}, arms {arms}",
+        f"Plan: {len(plan.banks)} bank units, then {len(plan.evaluations)} evaluation units with {plan.questions:,} attempts "
+        f"at a question (arms, modes and seeds counted each), on {workers} workers",
         f"About {about} for all of it: an estimate from a few timed questions",
-        f"Directory: {root}" + (f" ({finished} of {len(units)} units are finished already)" if finished else ""),
+        f"Directory: {root}" + (f" ({finished} of {len(plan.units)} units are finished already)" if finished else ""),
     ]
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()
@@ -56,10 +56,16 @@ def progress_bars() -> Iterator[Begin]:
 def print_outcome(root: Path, table: Table) -> None:
     """Prints our rows of the main table, turned round so that it fits a terminal, and where everything is."""
     from rich.console import Console
+    from rich.table import Column as Header
     from rich.table import Table as RichTable
 
     ours = [row for group in table.groups[:-1] for row in group]
-    shown = RichTable("", *(f"{row['arm']} {row['mode']}" for row in ours), title=table.caption, title_justify="left")
+    shown = RichTable(
+        Header(justify="left", no_wrap=True),
+        *(f"{row['arm']} {row['mode']}" for row in ours),
+        title=table.caption,
+        title_justify="left",
+    )
     for column in table.columns[2:]:
         shown.add_row(column.title, *(format_cell(row[column.key], column.style) for row in ours))
     console = Console()

@@ -11,7 +11,7 @@ from benchmarks.stats import Estimate
 from benchmarks.suites import Suite
 
 _FIGURES = {
-    "off_on": "Exact match of each arm without (ring) and with (dot) its skill bank; the bar is the difference's paired interval.",
+    "off_on": "Exact match of each arm without (ring) and with (dot) its skill bank; the bar shows the paired interval.",
     "differences": "Paired differences. Green: the interval lies above zero; orange: below; grey: it holds zero.",
 }
 _BANKS = {
@@ -62,12 +62,27 @@ def _what_was_run(config: Mapping[str, Any], environment: Mapping[str, Any], sco
     sizes = sum(scores.size(name) for name in scores.benchmarks)
     git = environment["git"]
     state = {True: ", with changes that are not committed", False: "", None: ""}[git["dirty"]]
+    questions = (
+        f"Arms: {len(config['arms'])}. Each answered the same {sizes} questions of seven benchmarks for each seed, every "
+        "question once without the skill bank (Off) and once with it (On); everything else was the same. An episode has at "
+        f"most {config['max_turns']} turns, and a search brings {config['top_k']} passages."
+    )
+    where = (
+        f"Seeds: {', '.join(map(str, config['seeds']))}. Code: revision `{git['revision']}`{state}. "
+        f"Python {environment['python']}, {environment['platform']}. The configuration is in `config.json`, every answer is "
+        "in `records/`."
+    )
+    return "\n\n".join((questions, arms, _describe_loop(config), where))
+
+
+def _describe_loop(config: Mapping[str, Any]) -> str:
+    if all(arm["bank"] == "seeds" for arm in config["arms"]):
+        return "No loop was run: the banks hold nothing but cards that were written by hand."
+    changes = ", ".join(f"`{name}` {value}" for name, value in config["loop_memory"].items())
     return (
-        f"{len(config['arms'])} arms answered the same {sizes} questions of seven benchmarks for each of {len(config['seeds'])} "
-        f"seeds, each question once without the skill bank (Off) and once with it (On); everything else was the same. An episode "
-        f"has at most {config['max_turns']} turns and a search brings {config['top_k']} passages.\n\n{arms}\n\n"
-        f"Seeds: {', '.join(map(str, config['seeds']))}. Code: revision `{git['revision']}`{state}. Python "
-        f"{environment['python']}, {environment['platform']}. The configuration is in `config.json`, every answer in `records/`."
+        f"The loop played {config['loop_steps']} steps of {config['loop_questions']} questions, with the paper's memory "
+        f"settings but for {changes}. Its questions are about train entities; every question that was scored is about "
+        "held-out ones."
     )
 
 

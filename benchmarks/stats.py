@@ -130,15 +130,15 @@ def _nested_means(by_seed: Sequence[Floats], slots: NDArray[np.int64], rng: np.r
     means = np.zeros(len(slots))
     for slot in slots.T:
         means += rng.multinomial(sizes[slot], shares[slot]) @ values / sizes[slot]
-    return means / slots.shape[1]
+    return np.asarray(means / slots.shape[1])
 
 
 def _crossed_means(by_seed: Sequence[Floats], slots: NDArray[np.int64], rng: np.random.Generator) -> Floats:
     """Draws resampled means where all seeds share the drawn questions, each with its row of values; shape (resamples,)."""
     rows, counts = np.unique(np.stack(by_seed, axis=1), axis=0, return_counts=True)
     drawn = rng.multinomial(counts.sum(), counts / counts.sum(), size=len(slots))
-    means: Floats = np.take_along_axis(drawn @ rows / counts.sum(), slots, axis=1).mean(axis=1)
-    return means
+    means: Floats = np.take_along_axis(drawn @ rows / counts.sum(), slots, axis=1)
+    return np.asarray(means.mean(axis=1))
 
 
 def mcnemar(before: NDArray[np.bool_], after: NDArray[np.bool_]) -> McNemar:

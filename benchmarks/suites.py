@@ -73,7 +73,8 @@ class MiniWikiSuite:
 
     def world(self, data: str, size: int, seed: int) -> WorldSpec:
         """Makes a new world for each seed; its questions are drawn by `questions`; `data` is not used."""
-        return {"name": "miniwiki", "options": {"seed": seed, "size": size, "split": "test", "n_questions": 0, "n_targets": 0}}
+        options = {"seed": seed, "size": size, "split": "test", "n_questions": 0, "n_targets": 0}
+        return {"name": "miniwiki", "options": options}
 
     def title(self, benchmark: str) -> str:
         """Marks the name as MiniWiki's, so that no table passes it off as the real one."""
@@ -94,8 +95,8 @@ class FlashragSuite:
     real = True
     bank = "seeds"
     note = (
-        "The questions and passages are the real benchmarks' own, but what is searched is the corpus that came with them and not "
-        "all of Wikipedia, and the questions may be a chosen subset: the scores are not comparable with published ones."
+        "The questions and passages are the real benchmarks' own, but what is searched is the corpus that came with them and "
+        "not all of Wikipedia, and the questions may be a chosen subset: the scores are not comparable with published ones."
     )
 
     def training_world(self, data: str, size: int, seed: int) -> WorldSpec:

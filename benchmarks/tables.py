@@ -108,8 +108,8 @@ def _difference_table(comparisons: Sequence[Comparison], suite: Suite, seeds: in
     resampled = "questions within each benchmark" if seeds == 1 else "seeds, and questions within each seed and benchmark"
     notes = (
         f"Differences in points of exact match, paired by question. Intervals: paired bootstrap, {RESAMPLES:,} resamples of "
-        f"{resampled}. Gained and lost: questions that turned right and wrong. p: exact McNemar test over them, not corrected for "
-        "the number of tests. The macro mean weights benchmarks, not questions, so it has an interval but no McNemar test.",
+        f"{resampled}. Gained and lost: questions that turned right and wrong. p: exact McNemar test over them, not corrected "
+        "for the number of tests. The macro mean weights benchmarks, not questions, so it has an interval but no McNemar test.",
         suite.note,
     )
     groups = tuple(tuple(_difference_rows(comparison, suite)) for comparison in comparisons)
@@ -155,8 +155,8 @@ def _search_table(scores: Scores, suite: Suite, about: str) -> Table:
     )
     notes = (
         "Hit@k, percent: questions for which some search had evidence among its first k passages, that is, a passage which the "
-        "question names as its evidence, or, where it names none, one that holds a gold answer other than yes or no. Searches and "
-        "tokens are a question's; tokens are the whitespace-separated words of all that the player wrote, whatever its own "
+        "question names as its evidence, or, where it names none, one that holds a gold answer other than yes or no. Searches "
+        "and tokens are a question's; tokens are the whitespace-separated words of all that the player wrote, whatever its own "
         f"tokeniser. {about}",
         suite.note,
     )

@@ -18,13 +18,14 @@ from typing import Any, TypeAlias
 
 from benchmarks.banks import BANK_FILE, BankRequest, make_bank, open_bank
 from benchmarks.records import Record, dump, make_record, read_json, write_json, write_records
-from benchmarks.suites import World, open_world, take_questions
+from benchmarks.suites import open_world, take_questions
 from sesa_env.errors import ConfigError
 from sesa_env.game import GameConfig
 from sesa_env.memory.base import MemorySnapshot
 from sesa_env.play import play_questions
 from sesa_env.players.load import load_player
 from sesa_env.types import Question
+from sesa_env.worlds import World
 
 UNITS = "units"
 RECORDS_FILE = "records.jsonl"

@@ -1,4 +1,4 @@
-"""The command itself: records that depend on nothing but the configuration, kills, resumption, and mistakes told before the run."""
+"""The command itself: reproducible records, kills and resumption, and mistakes told before the run."""
 
 import json
 import os
@@ -131,7 +131,7 @@ def test_ctrl_c_says_how_to_go_on_and_what_it_says_works(finished, tiny_data, tm
 
 
 def _kill_when(arguments, condition, signal_number):
-    """Starts a run, sends it a signal once the condition holds, and returns its status and what it wrote to the error stream."""
+    """Starts a run, sends it a signal once the condition holds, and returns its status and its error stream."""
     process = subprocess.Popen([*SCRIPT, *arguments], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     while not condition() and process.poll() is None:
         time.sleep(0.005)
