@@ -307,10 +307,10 @@ def _fault(hop: Hop, vain: Sequence[str], failure: Failure) -> str:
         tried = " and ".join(f'"{template}"' for template in vain[:2])
         return f"Trusting {tried} alone: it did not bring the statement."
     searches = failure.attempt.searches
+    if any(normalise(call.query) == normalise(failure.question.text) for call in searches):
+        return f'Searching the whole question: pages that repeat "{hop.phrase}" come first and need not state it.'
     if any(passage.id == hop.evidence.id for call in searches for passage in call.passages):
         return "Answering from another passage of the results: take the one that holds all words of the search."
-    if any(normalise(call.query) == normalise(failure.question.text) for call in searches):
-        return f'Searching the whole question: pages that repeat "{hop.phrase}" need not state it.'
     return f'Searching in the words of the question, such as "{hop.phrase}": the statement is written in others.'
 
 
