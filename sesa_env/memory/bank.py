@@ -12,7 +12,7 @@ from sesa_env.memory.admission import Candidate
 from sesa_env.memory.base import CardDraft, CommitReport, ConsolidationReport, Distiller, Failure, Provenance, SkillCard
 from sesa_env.memory.card import card_text, make_card, question_key
 from sesa_env.memory.config import MemoryConfig
-from sesa_env.memory.door import misshapen
+from sesa_env.memory.door import misshapen, unfit
 from sesa_env.memory.embed import Embedder, make_embedder
 from sesa_env.memory.pending import enqueue, failures_of, most_informative
 from sesa_env.memory.retrieve import BankSnapshot
@@ -256,7 +256,7 @@ class SkillBank:
         """
         blank = [replace(card, permanent=True, retrieved=0, helpful=0.0, hurt=0.0) for card in cards]
         for card in blank:
-            if fault := misshapen(card, self.config):
+            if fault := misshapen(card, self.config) or unfit(card):
                 raise ConfigError(f"the seed {card.id!r} cannot enter the bank: {fault}")
         return self.admit([Candidate(card) for card in blank if card.id not in self._shelf.cards])
 

@@ -1,5 +1,6 @@
 """The door of the bank: no card enters that is misshapen, or that holds the answer or a name of its question."""
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -11,6 +12,8 @@ from sesa_env.types import Question
 
 _SLOT = re.compile(r"\{(\w*)\}")
 _TAG = re.compile(r"</?\s*(?:think|search|information|question|answer|skills)\b", re.IGNORECASE)
+_ID_CHARS = 100
+_MAX_COUNT = 2**53
 _WORD = re.compile(r"\w+")
 _TOKEN = re.compile(r"[\w'’.-]+|[^\w\s]")  # noqa: RUF001 - both apostrophes occur in real names
 
@@ -59,6 +62,16 @@ def misshapen(draft: CardDraft | SkillCard, config: MemoryConfig) -> str:
     for query in draft.queries:
         if fault := _field_fault(query, config.max_query_chars) or _slot_fault(query, config.slots):
             return f"query {fault}"
+    return ""
+
+
+def unfit(card: SkillCard) -> str:
+    """Says what is wrong with the id or the counters of a card that a person or a file brings; "" when nothing is."""
+    if fault := _field_fault(card.id, _ID_CHARS):
+        return f"its id {fault}"
+    numbers = (card.retrieved, card.helpful, card.hurt)
+    if not all(math.isfinite(number) and 0 <= number <= _MAX_COUNT for number in numbers):
+        return f"retrieved, helpful and hurt must be from 0 to {_MAX_COUNT}; got {numbers}"
     return ""
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from sesa_env.errors import ConfigError
 from sesa_env.memory.bank import SkillBank
 from sesa_env.memory.base import SkillCard
-from sesa_env.memory.door import misshapen
+from sesa_env.memory.door import misshapen, unfit
 from sesa_env.memory.markdown import read_markdown, write_markdown
 from sesa_env.plain import build
 
@@ -98,7 +98,7 @@ def import_cards(bank: SkillBank, path: str | Path, *, counters: bool = False) -
     """
     numbered = read_cards(path)
     for line, card in numbered:
-        if fault := misshapen(card, bank.config):
+        if fault := misshapen(card, bank.config) or unfit(card):
             raise ConfigError(f"{path}:{line}: the card {card.id!r} cannot enter the bank: {fault}")
     old = {card.id: card for card in bank.cards()}
     cards = [card if counters else _own_counters(card, old.get(card.id)) for _, card in numbered]

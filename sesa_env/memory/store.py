@@ -212,7 +212,12 @@ class BankStore:
         return {key: int(row[0]) for key, row in found if row is not None}
 
     def report(self, run: str, kind: str, step: int) -> dict[str, Any] | None:
-        """Reads the report of a step boundary that was written before, or None."""
+        """Reads the report of a step boundary that was written before, or None.
+
+        Raises:
+            StoreError: another process has written to the bank since it was opened.
+        """
+        self._require_current()
         row = self._db.execute("SELECT report FROM steps WHERE run = ? AND kind = ? AND step = ?", (run, kind, step)).fetchone()
         return None if row is None else json.loads(row[0])
 
@@ -274,12 +279,15 @@ class BankStore:
             raise StoreError(f"could not write to {self.path}: {error}; nothing of this change was written") from error
         self._revision += 1
 
-    def _claim_revision(self) -> None:
-        """Refuses to write on top of another writer's change: what this process holds in memory would be stale."""
+    def _require_current(self) -> None:
+        """Refuses to go on after another writer's change: what this process holds in memory is stale."""
         if self._read_revision() != self._revision:
             raise StoreError(
                 f"another process has written to {self.path} since it was opened; open it again (one writer at a time)"
             )
+
+    def _claim_revision(self) -> None:
+        self._require_current()
         self._db.execute("UPDATE meta SET value = ? WHERE key = 'revision'", (str(self._revision + 1),))
 
     def _write_cards(self, change: Change, run: str) -> None:
