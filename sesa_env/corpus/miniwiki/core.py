@@ -33,7 +33,7 @@ CORE: tuple[Row, ...] = (
     ),
     Row(
         "book", "person", _NONE, ("author", "writer"),
-        ("{s} came from the pen of {o}.", "{o} scribbled every chapter of {s}."),
+        ("{s} flowed from the pen of {o}.", "{o} scribbled every chapter of {s}."),
     ),
     Row(
         "person", "date", _BIRTHS, ("date of birth", "birthday"),
@@ -45,7 +45,7 @@ CORE: tuple[Row, ...] = (
     ),
     Row(
         "city", "country", _NONE, ("nation", "sovereign state"),
-        ("{s} lies inside the borders of {o}.", "Maps show {s} within {o}."),
+        ("{s} falls inside the borders of {o}.", "Maps show {s} within {o}."),
     ),
     Row(
         "country", "city", _NONE, ("capital", "seat of government"),
@@ -61,7 +61,7 @@ CORE: tuple[Row, ...] = (
     ),
     Row(
         "person", "university", _NONE, ("alma mater", "place of study"),
-        ("{s} earned a degree at {o}.", "{s} sat final examinations at {o}."),
+        ("{s} earned a degree at {o}.", "{s} sat gruelling examinations at {o}."),
     ),
     Row(
         "band", "person", _NONE, ("lead singer", "vocalist"),
@@ -93,7 +93,7 @@ CORE: tuple[Row, ...] = (
     ),
     Row(
         "city", "number", (10_000, 999_999), ("population", "number of inhabitants"),
-        ("A census counted {o} people in {s}.", "The streets of {s} are home to {o} souls."),
+        ("A census counted {o} people in {s}.", "The streets of {s} shelter {o} souls."),
     ),
     Row(
         "film", "person", _NONE, ("leading actor", "star"),
@@ -129,7 +129,7 @@ CORE: tuple[Row, ...] = (
     ),
     Row(
         "country", "person", _NONE, ("head of state", "president"),
-        ("{o} signs the laws of {s}.", "Stamps from {s} show the face of {o}."),
+        ("{o} signs the laws of {s}.", "Banknotes of {s} depict {o}."),
     ),
     Row(
         "person", "city", _NONE, ("burial place", "final resting place"),
@@ -137,7 +137,7 @@ CORE: tuple[Row, ...] = (
     ),
     Row(
         "film", "person", _NONE, ("composer", "soundtrack creator"),
-        ("{o} wrote the melodies heard in {s}.", "Violins in {s} follow the notes of {o}."),
+        ("{o} wrote the melodies for {s}.", "Violins in {s} follow the notes of {o}."),
     ),
     Row(
         "university", "city", _NONE, ("campus", "location"),
@@ -145,11 +145,11 @@ CORE: tuple[Row, ...] = (
     ),
     Row(
         "country", "year", (1700, 1989), ("independence year", "year of liberation"),
-        ("{s} threw off foreign rule in {o}.", "The tricolour of {s} has flown since {o}."),
+        ("{s} threw off imperial rule in {o}.", "The tricolour of {s} has flown since {o}."),
     ),
     Row(
         "company", "number", (10_000, 999_999), ("workforce", "headcount"),
-        ("{s} pays wages to {o} hands.", "Some {o} badges open the factories of {s}."),
+        ("{s} pays wages to {o} labourers.", "Some {o} badges open the factories of {s}."),
     ),
     Row(
         "team", "company", _NONE, ("owner", "proprietor"),

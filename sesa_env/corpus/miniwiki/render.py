@@ -43,13 +43,13 @@ NEUTRAL = (
     "A longer account was promised but never finished.",
     "None of this caused any stir back then.",
     "The details are spread over many footnotes.",
-    "Curious people continue to ask for more.",
+    "The curious continue to ask for more.",
     "It rained heavily during that whole season.",
     "Nobody now remembers how the discussion ended.",
     "There is ample room for further research here.",
     "Neighbours spoke of it for quite a while.",
     "The anecdote has been retold countless times.",
-    "An appendix lists a handful of minor points.",
+    "An appendix lists a handful of minor details.",
     "What happened next is a story of its own.",
     "Few would have expected anything different.",
 )
@@ -113,7 +113,7 @@ class Renderer:
 
     def _introduction(self, node: Node) -> str:
         nick = self._graph.names.nickname(*node)
-        return f"This entry is about a {node.kind}." + (f" Also called {nick}." if nick else "")
+        return f"This entry is about a {node.kind}." + (f" Also known as {nick}." if nick else "")
 
     def _decoy_pages(self, node: Node, facts: list[Fact]) -> list[str]:
         places = [place for place, fact in enumerate(facts) if self._layout.has_decoy(node, place, fact.relation)]

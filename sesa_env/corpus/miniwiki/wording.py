@@ -10,28 +10,28 @@ from sesa_env.corpus.miniwiki.schema import Relation
 from sesa_env.corpus.miniwiki.values import VALUE_KINDS
 
 FORMAL_LEADINS = (
-    "According to the great encyclopaedia of this land, ",
-    "Going by what the reference shelves tell us, ",
-    "If we trust the latest printed encyclopaedia entry, ",
-    "As any careful reader of these articles knows, ",
-    "After a good look through all the articles, ",
-    "On the evidence of the encyclopaedia as it stands, ",
-    "Judging by everything that the encyclopaedia has to say, ",
+    "According to the large encyclopaedia of the land, ",
+    "Going by the words of the reference section, ",
+    "If we trust the latest printed encyclopaedia edition, ",
+    "As anybody familiar with these articles knows, ",
+    "Having had a good look through all the articles, ",
+    "On the evidence of the encyclopaedia in its present shape, ",
+    "Judging by all pages of the printed encyclopaedia, ",
     "Leaving aside hearsay and older mistakes of the almanacs, ",
-    "For someone who wants nothing but the correct answer, ",
+    "For someone who wants the correct answer and no other, ",
     "In the words of the most reliable article available, ",
-    "Once every page about it has been compared, ",
+    "When all pages have finally undergone careful comparison, ",
     "Without relying on guesswork or on second-hand claims, ",
 )
 """Openings of posed questions: at least seven words each, so that a posed question is never too short."""
 
 TRIVIA_LEADINS = (
-    "Here is one for the quiz enthusiasts: ",
+    "Here is one for the quiz regulars: ",
     "A question for lovers of obscure knowledge: ",
     "Fingers on the buzzers, please: ",
-    "Few contestants ever get this one right: ",
+    "Hardly a contestant gets it right: ",
     "For ten points and a round of applause, ",
-    "Tonight's tie-break question reads as follows: ",
+    "Tonight's tie-break question is the following: ",
 )
 """Wordy openings of the TriviaQA-shaped mixture."""
 
@@ -119,23 +119,25 @@ class Wording:
 
     def _inverse(self, chain: Chain, stream: Stream, shape: int) -> str:
         """A question that ends in an inverse step; the long shape only where the rest is a bare name, which must stay first."""
-        relation, rest = chain.steps[-1].relation, Chain(chain.start, chain.steps[:-1])
-        noun = stream.pick(relation.nouns)
-        if shape == 0 and not rest.steps:
-            return f"Which {relation.subject} has {self._name(rest)} as {_its(relation.subject)} {noun}"
-        return f"Which {relation.subject}'s {noun} is {self.phrase(rest, stream)}"
+        relation, noun = chain.steps[-1].relation, stream.pick(chain.steps[-1].relation.nouns)
+        if shape == 0 and len(chain.steps) == 1:
+            return f"Which {relation.subject} has {self._name(chain)} as {_its(relation.subject)} {noun}"
+        text = self.phrase(chain, stream).removeprefix("the ")
+        return "Which " + text.replace(" whose ", "'s ", 1)
 
     def phrase(self, chain: Chain, stream: Stream) -> str:
-        """Writes a chain: "the mentor of the director of X", "X's director", "the film whose director is X"."""
-        if not chain.steps:
-            return self._name(chain)
-        last, rest = chain.steps[-1], Chain(chain.start, chain.steps[:-1])
-        noun, inner = stream.pick(last.relation.nouns), self.phrase(rest, stream)
-        if last.inverse:
-            return f"the {last.relation.subject} whose {noun} is {inner}"
-        if stream.below(3) == 0 and not inner.startswith("the ") and not inner.endswith("s"):
-            return f"{inner}'s {noun}"
-        return f"the {noun} of {inner}"
+        """Writes a chain: "the mentor of the director of X", "X's director's mentor", "the film whose director is X".
+
+        The two forms are never mixed, so the first hop's noun is always the nearest to the name.
+        """
+        nouns = [stream.pick(step.relation.nouns) for step in chain.steps]
+        text = self._name(chain)
+        forward = not any(step.inverse for step in chain.steps)
+        if forward and stream.below(3) == 0 and not any(part.endswith("s") for part in (text, *nouns[:-1])):
+            return "'s ".join([text, *nouns])
+        for step, noun in zip(chain.steps, nouns, strict=True):
+            text = f"the {step.relation.subject} whose {noun} is {text}" if step.inverse else f"the {noun} of {text}"
+        return text
 
     def _comparison(self, form: Comparison, stream: Stream, short: bool) -> str:
         words = EXTREMES[form.relation.object]

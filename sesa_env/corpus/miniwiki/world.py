@@ -27,8 +27,9 @@ VERSION = 1
 
 MIN_SIZE, MAX_SIZE = 300, 50_000_000
 _MAX_QUESTION = 1000  # characters (paper, section 3)
+_HOPS = (1, 2, 3)
 _WALKS = 64  # chains that `pose` tries before it gives a target up
-_PATIENCE = 4000  # draws in a row without a new question
+_PATIENCE = 2000  # draws in a row without a new question
 
 
 class MiniWiki:
@@ -36,7 +37,7 @@ class MiniWiki:
 
     Names are invented, so no model can know an answer. Each fact is stated by one passage; each that is stated in other words
     than the question's has a decoy, which repeats the question's words beside the right name and gives a wrong answer.
-    Entities, and with them all facts, are split in two halves, train and test, that share no name and no fact; the corpus holds both.
+    Entities, and with them all facts, are split in two halves, train and test, which share neither; the corpus holds both.
 
     Args:
         seed: any integer.
@@ -178,7 +179,7 @@ class MiniWiki:
             at most 1000 characters, without the answer. None when no chain leads to the target.
         """
         node = self._find(target.answer)
-        if node is None:
+        if node is None or target.hops not in _HOPS:
             return None
         stream = Stream(self._seed, "pose", target.answer, target.hops, seed)
         turn = derive(target.answer, target.hops) % len(FORMAL_LEADINS) + seed
