@@ -15,7 +15,7 @@ import numpy as np
 from sesa_env.errors import ConfigError, missing_extra
 from sesa_env.search.base import Corpus
 from sesa_env.search.index_files import read_index, write_index
-from sesa_env.search.ranking import DECIMALS, Places, Scores, as_passages, best, best_of_all
+from sesa_env.search.ranking import DECIMALS, Places, Scores, as_passages, best_of, best_of_each
 from sesa_env.search.tokenise import Tokeniser
 from sesa_env.types import Passage
 
@@ -171,25 +171,30 @@ class BM25Retriever:
         return [vocabulary[term] for term in self.settings.tokeniser.query_terms(query) if term in vocabulary]
 
     def _rank(self, term_ids: list[list[int]], k: int) -> list[tuple[Scores, Places]]:
+        compiled = self._answered >= self._numba_after
+        self._answered += len(term_ids)
+        return self._rank_compiled(term_ids, k) if compiled else [self._rank_one(ids, k) for ids in term_ids]
+
+    def _rank_one(self, ids: list[int], k: int) -> tuple[Scores, Places]:
+        return best_of(self._index.get_scores_from_ids(ids), k)
+
+    def _rank_compiled(self, term_ids: list[list[int]], k: int) -> list[tuple[Scores, Places]]:
+        """Takes the best from bm25s, whose choice among equals at the last place fetched is arbitrary.
+
+        Where the last score fetched is below the k-th, the passages that tie for the k-th place were all fetched.
+        """
         fetch = min(k + _SPARE, len(self.corpus))
-        places, scores = self._fetch(term_ids, fetch)
+        places, scores = self._numba_index.retrieve(
+            term_ids, k=fetch, show_progress=False, n_threads=self._threads, backend_selection="numba"
+        )
         scores = np.round(scores, DECIMALS)
-        # bm25s cuts a tie at its last place as it comes. If the last score fetched is below the k-th, that tie was seen whole.
-        whole = (scores[:, -1] < scores[:, min(k, fetch) - 1]) | (scores[:, -1] <= 0) | (fetch == len(self.corpus))
+        last = scores.min(axis=-1)
+        counts, scores, places = best_of_each(scores, places, k)
+        whole = ((last < scores[:, -1]) | (last <= 0) | (fetch == len(self.corpus))).tolist()
         return [
-            best(scores[row], places[row], k) if whole[row] else best_of_all(self._index.get_scores_from_ids(ids), k)
+            (scores[row, : counts[row]], places[row, : counts[row]]) if whole[row] else self._rank_one(ids, k)
             for row, ids in enumerate(term_ids)
         ]
-
-    def _fetch(self, term_ids: list[list[int]], fetch: int) -> tuple[Places, Scores]:
-        """Returns the places and scores of the best `fetch` passages for each query, two arrays of shape (queries, fetch)."""
-        self._index.backend = backend = "numpy" if self._answered < self._numba_after else "numba"
-        threads = self._threads if backend == "numba" else 0
-        self._answered += len(term_ids)
-        places, scores = self._index.retrieve(
-            term_ids, k=fetch, show_progress=False, n_threads=threads, backend_selection=backend
-        )
-        return places, scores
 
 
 def _numba_after(backend: str) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from sesa_env.errors import missing_extra
 from sesa_env.search.base import Corpus
 from sesa_env.search.bm25 import DEFAULTS, BM25Settings, check_request, indexed_text, retriever_fingerprint
-from sesa_env.search.ranking import as_passages, best_of_all
+from sesa_env.search.ranking import as_passages, best_of
 from sesa_env.types import Passage
 
 
@@ -63,4 +63,4 @@ class RankBM25Retriever:
             return []
         # The library multiplies by k1 + 1; Lucene's variant does not.
         scores = np.asarray(self._model.get_scores(known), dtype=np.float64) / (self.settings.k1 + 1)
-        return as_passages(self.corpus, *best_of_all(scores, k))
+        return as_passages(self.corpus, *best_of(scores, k))

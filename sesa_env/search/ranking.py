@@ -13,38 +13,43 @@ DECIMALS = 6
 """Scores are compared to this many decimals. Sums of the same weights in another order differ in the last bits of a float;
 without rounding they would order equally good passages by chance, and each backend in its own way."""
 
-
-def best(scores: Scores, places: Places, k: int) -> tuple[Scores, Places]:
-    """Orders scored passages.
-
-    Args:
-        scores: shape (n,), the scores of the passages at `places`, rounded to `DECIMALS`.
-        places: shape (n,), their places in the corpus.
-        k: how many to keep.
-
-    Returns:
-        At most k scores above zero, best first, ties by corpus order, and their places.
-    """
-    hit = scores > 0
-    scores, places = scores[hit], places[hit]
-    order = np.lexsort((places, -scores))[:k]
-    return scores[order], places[order]
+_ZERO = 0.5 * 10.0**-DECIMALS
+"""What rounds to zero."""
 
 
-def best_of_all(scores: Scores, k: int) -> tuple[Scores, Places]:
-    """Orders the whole corpus.
+def best_of(scores: Scores, k: int) -> tuple[Scores, Places]:
+    """Orders the whole corpus for one query.
 
     Args:
         scores: shape (corpus size,), unrounded.
         k: how many to keep.
 
     Returns:
-        As `best`.
+        At most k rounded scores above zero, best first, ties by corpus order, and their places in the corpus.
     """
-    scores = np.round(scores, DECIMALS)
-    floor = np.partition(scores, -k)[-k] if k < len(scores) else 0.0
-    places = np.flatnonzero(scores >= floor)
-    return best(scores[places], places, k)
+    places = np.flatnonzero(scores > _ZERO)  # first, since to partition an array of zeros is slow
+    found = np.round(scores[places], DECIMALS)
+    if k < len(found):
+        kept = found >= np.partition(found, -k)[-k]
+        found, places = found[kept], places[kept]
+    order = np.lexsort((places, -found))[:k]
+    return found[order], places[order]
+
+
+def best_of_each(scores: Scores, places: Places, k: int) -> tuple[list[int], Scores, Places]:
+    """Orders the best passages of several queries, where they are known already.
+
+    Args:
+        scores: shape (queries, n), rounded.
+        places: shape (queries, n), their places in the corpus.
+        k: how many to keep.
+
+    Returns:
+        How many passages each query keeps, and (queries, k) scores and places of which each row's first so many count.
+    """
+    order = np.lexsort((places, -scores), axis=-1)[:, :k]
+    scores, places = np.take_along_axis(scores, order, axis=-1), np.take_along_axis(places, order, axis=-1)
+    return (scores > 0).sum(axis=-1).tolist(), scores, places
 
 
 def as_passages(corpus: Corpus, scores: Scores, places: Places) -> list[Passage]:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sesa_env.corpus.flashrag import load_benchmarks
+from sesa_env.corpus.miniwiki import MiniWiki
 from sesa_env.errors import ConfigError
 from sesa_env.search import bm25
 from sesa_env.search.base import Retriever
@@ -60,11 +61,20 @@ def test_rank_bm25_ranks_alike(corpus, queries, settings):
     assert ours.fingerprint == theirs.fingerprint
 
 
+def test_rank_bm25_ranks_alike_on_miniwiki():
+    pytest.importorskip("rank_bm25")
+    wiki = MiniWiki(size=1500)
+    corpus, queries = ListCorpus(wiki.passages()), [question.text for question in wiki.questions(300)]
+    assert ranked(BM25Retriever(corpus, backend="numpy").search(queries, 10)) == ranked(
+        RankBM25Retriever(corpus).search(queries, 10)
+    )
+
+
 def test_rank_bm25_ranks_alike_on_real_questions(shared_data):
     pytest.importorskip("rank_bm25")
     loaded = load_benchmarks(shared_data)
     picked = random.Random(0)
-    corpus = ListCorpus(picked.sample(loaded.passages, min(4000, len(loaded.passages))))
+    corpus = ListCorpus(picked.sample(loaded.passages, min(2000, len(loaded.passages))))
     asked = [question.text for questions in loaded.questions.values() for question in questions]
     queries = picked.sample(asked, min(300, len(asked)))
     ours, theirs = BM25Retriever(corpus, backend="numpy").search(queries, 10), RankBM25Retriever(corpus).search(queries, 10)
@@ -79,6 +89,20 @@ def test_numba_answers_exactly_as_numpy(corpus, queries, threads):
     slow, fast = BM25Retriever(corpus, backend="numpy"), BM25Retriever(corpus, backend="numba", threads=threads)
     for k in (1, 3, 10, 600):
         assert ranked(fast.search(queries, k)) == ranked(slow.search(queries, k))
+
+
+@pytest.mark.parametrize("backend", ["numpy", "numba"])
+@pytest.mark.parametrize("better", [0, 60, 99])
+def test_a_long_tie_at_the_last_place_is_cut_in_corpus_order(backend, better):
+    if backend == "numba":
+        pytest.importorskip("numba")
+    texts = ["wern fenn" if place == better else "wern vale" for place in range(100)]
+    retriever = BM25Retriever(ListCorpus(Passage(str(place), "", text) for place, text in enumerate(texts)), backend=backend)
+    rest = [place for place in range(100) if place != better]
+    for k in (1, 3, 30, 100):
+        hits = retriever.search(["wern fenn", "vale"], k)
+        assert [int(hit.id) for hit in hits[0]] == [better, *rest][:k]
+        assert [int(hit.id) for hit in hits[1]] == rest[:k]
 
 
 def test_auto_changes_to_numba_in_midstream_unseen(corpus, queries, monkeypatch):

@@ -66,10 +66,10 @@ def test_every_truncated_or_missing_file_is_told(saved, corpus):
     for name in names(saved):
         whole = (saved / name).read_bytes()
         (saved / name).write_bytes(whole[: len(whole) // 2])
-        with pytest.raises(StoreError, match="index"):
+        with pytest.raises(StoreError, match="cannot be read" if name == MANIFEST else f"should have {len(whole)} bytes; came"):
             BM25Retriever.load(saved, corpus)
         (saved / name).unlink()
-        with pytest.raises(StoreError, match="index"):
+        with pytest.raises(StoreError, match="there is no" if name == MANIFEST else "it is missing"):
             BM25Retriever.load(saved, corpus)
         (saved / name).write_bytes(whole)
     assert BM25Retriever.load(saved, corpus).search(["wern"], 1)[0]
