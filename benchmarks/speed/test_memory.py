@@ -54,7 +54,8 @@ def test_retrieval_for_a_batch_of_256_questions(benchmark):
 
 
 def test_freezing_a_bank_of_800_cards(benchmark):
-    assert len(benchmark(snapshot, 800).fingerprint) == 32
+    made, rows = cards(800), vectors(800)
+    assert len(benchmark(BankSnapshot, made, rows, HashEmbedder(), 3, 0.06, 0.0).fingerprint) == 32
 
 
 def test_committing_a_step_of_256_questions(benchmark):

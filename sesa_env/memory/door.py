@@ -127,7 +127,7 @@ def _holds_name(text: str, names: Iterable[str]) -> bool:
 
 
 def _holds_part(text: str, names: Iterable[str]) -> bool:
-    """Says whether a word of a name stands in the text with its capital: "Darr" of "Adam Darr", not "show" of "Best in Show"."""
+    """Says whether a word of a name stands in it with its capital: "Darr" of "Adam Darr", but not "show" of "Best in Show"."""
     parts = {word for name in names for word in _WORD.findall(name) if len(word) > 1 and word.lower() not in _FUNCTION_WORDS}
     capitalised = {part for part in parts if part[:1].isupper()}
     return any(_WORD.findall(text).count(part) > 0 for part in sorted(capitalised))

@@ -11,10 +11,11 @@ from sesa_env.memory.embed import HashEmbedder, Vectors
 from sesa_env.types import Attempt, Group, Passage, Question, SearchCall
 
 # Words of no name, far from each other in letters, so that cards made of different ones are not alike.
-RELATIONS = (
-    "spouse author capital birthplace religion occupation inventor anthem currency river mascot nickname publisher composer "
-    "brewery trophy stadium employer language climate hairdo fungus zodiac vaccine glacier kingdom jewel quartz whisky oxygen"
-).split()
+_WORDS = """
+spouse author capital birthplace religion occupation inventor anthem currency river mascot nickname publisher composer brewery
+trophy stadium employer language climate hairdo fungus zodiac vaccine glacier kingdom jewel quartz whisky oxygen
+"""
+RELATIONS = tuple(_WORDS.split())
 EAGER = MemoryConfig(consolidate_every=1, consolidate_min=1)
 
 

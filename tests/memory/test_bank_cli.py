@@ -2,13 +2,16 @@
 
 import argparse
 import json
+from dataclasses import replace
 
 import pytest
 
 from sesa_env.errors import ConfigError, StoreError
 from sesa_env.memory.bank import SkillBank
 from sesa_env.memory.cli import add_bank_commands
+from sesa_env.memory.exchange import dumps
 from sesa_env.memory.prime import prime
+from sesa_env.memory.seeds import SEEDS
 from sesa_env.types import Group
 from tests.memory.helpers import CountingEmbedder, card, question, right, wrong
 
@@ -66,8 +69,9 @@ def test_export_edit_import_diff(run, bank_file, tmp_path):
     assert run("import", bank_file, file) == (0, "0 added, 1 changed, 14 unchanged, 0 refused as too much alike\n")
     assert run("import", other, file, "--counters")[1].startswith("15 added")
     assert run("diff", bank_file, other) == (0, "no difference\n")
-    code, out = run("diff", bank_file, file.replace(".md", ".jsonl")) if run("export", bank_file, "--out", file.replace(".md", ".jsonl")) else (0, "")
-    assert (code, out) == (0, "no difference\n")
+    lines = file.replace(".md", ".jsonl")
+    assert run("export", bank_file, "--out", lines) == (0, "")
+    assert run("diff", bank_file, lines) == (0, "no difference\n")
 
 
 def test_diff_tells_by_its_exit_code(run, bank_file, tmp_path):
@@ -80,13 +84,7 @@ def test_diff_tells_by_its_exit_code(run, bank_file, tmp_path):
 
 def test_what_is_refused_is_told(run, bank_file, tmp_path):
     file = tmp_path / "more.jsonl"
-    with SkillBank.open() as bank:
-        bank.prime([card("river")])
-        prime(bank)
-    from sesa_env.memory.exchange import dumps
-
-    twin = bank.cards()[1]
-    file.write_text(dumps([type(twin)("twin", twin.description, twin.trigger, twin.avoid, twin.queries)], "jsonl"), encoding="utf-8")
+    file.write_text(dumps([replace(SEEDS[0], id="twin", permanent=False)], "jsonl"), encoding="utf-8")
     assert run("import", bank_file, str(file))[1].endswith("1 refused as too much alike\nrefused: twin\n")
 
 
@@ -95,7 +93,7 @@ def test_a_missing_bank_is_not_made_by_looking(run, tmp_path):
         with pytest.raises(StoreError, match="no skill bank"):
             run(command, str(tmp_path / "absent.sqlite"))
     (tmp_path / "bad.md").write_text("nonsense", encoding="utf-8")
-    with pytest.raises(ConfigError, match="bad.md:1"):
+    with pytest.raises(ConfigError, match=r"bad\.md:1"):
         run("import", str(tmp_path / "absent.sqlite"), str(tmp_path / "bad.md"))
     assert not (tmp_path / "absent.sqlite").exists()
 
@@ -105,9 +103,9 @@ def test_an_old_bank_keeps_its_embedder(run, tmp_path, bank_file):
     with SkillBank.open(path, embedder=CountingEmbedder()) as bank:
         bank.prime([card("river")])
     assert run("stats", path)[0] == 0
+    file = str(tmp_path / "cards.md")
+    run("export", bank_file, "--out", file)
     with pytest.raises(StoreError, match="written with the embedder 'counting'"):
-        file = str(tmp_path / "cards.md")
-        run("export", bank_file, "--out", file)
         run("import", path, file, "--embedder", "hash")
 
 

@@ -11,7 +11,20 @@ from sesa_env.memory.base import CardDraft, Provenance
 from sesa_env.memory.card import make_card, question_key
 from sesa_env.memory.config import MemoryConfig
 from sesa_env.types import Group, Question
-from tests.memory.helpers import EAGER, RELATIONS, Fixed, Outage, TableEmbedder, Teacher, card, draft, failing, question, right, wrong
+from tests.memory.helpers import (
+    EAGER,
+    RELATIONS,
+    Fixed,
+    Outage,
+    TableEmbedder,
+    Teacher,
+    card,
+    draft,
+    failing,
+    question,
+    right,
+    wrong,
+)
 
 
 def test_it_is_due_every_ten_steps_once_twenty_are_pending():

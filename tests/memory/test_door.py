@@ -13,7 +13,9 @@ CONFIG = MemoryConfig()
 
 
 def draft(text: str = "Find it.", query: str = "{entity} record", **fields: object) -> CardDraft:
-    return CardDraft(**{"description": text, "trigger": "Questions of a kind.", "avoid": "Guessing.", "queries": (query,), **fields})
+    return CardDraft(
+        **{"description": text, "trigger": "Questions of a kind.", "avoid": "Guessing.", "queries": (query,), **fields}
+    )
 
 
 def asked(text: str, *answers: str, entities: tuple[str, ...] = ()) -> Question:

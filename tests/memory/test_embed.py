@@ -61,7 +61,9 @@ def test_vectors_are_the_same_in_another_process():
         "print(hashlib.sha256(HashEmbedder().embed_queries(['who wrote it', '名前', '']).tobytes()).hexdigest())"
     )
     outputs = {
-        subprocess.run([sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True).stdout
+        subprocess.run(
+            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+        ).stdout
         for seed in ("0", "1")
     }
     assert len(outputs) == 1

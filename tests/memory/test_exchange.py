@@ -17,7 +17,9 @@ from sesa_env.types import Group
 from tests.memory.helpers import RELATIONS, card, question, right, wrong
 
 # Everything that could end a line, a part, a card or a file early.
-hostile = st.sampled_from(["\n", "\r\n", "\r", "#", "## x", "**Avoid**", "> ", "- ", "|", '"', "\\", "\\u0041", " ", "\t", "\u2028", "\ufeff", "\x00"])
+hostile = st.sampled_from(
+    ["\n", "\r\n", "\r", "#", "## x", "**Avoid**", "> ", "- ", "|", '"', "\\", "\\u0041", " ", "\t", "\u2028", "\ufeff", "\x00"]
+)
 texts = st.lists(st.one_of(st.text(st.characters(), max_size=8), hostile), max_size=6).map("".join)
 floats = st.floats(min_value=0, max_value=1e9)
 cards = st.builds(
@@ -53,7 +55,8 @@ def test_markdown_is_readable():
 
 
 def test_a_card_by_hand_is_short():
-    text = "## mine\r\n**Description**\n> Do it.\n**Trigger**\n>Always.\n**Avoid**\n> Not.\n>\n> Never.\n**Queries**\n- {entity} x\n"
+    text = "## mine\r\n**Description**\n> Do it.\n**Trigger**\n>Always.\n**Avoid**\n> Not.\n>\n> Never.\n"
+    text += "**Queries**\n- {entity} x\n"
     ((line, made),) = read_markdown(text)
     assert line == 1
     assert made == SkillCard("mine", "Do it.", "Always.", "Not.\n\nNever.", ("{entity} x",))
@@ -92,7 +95,10 @@ def test_faults_in_markdown_are_named_by_file_and_line(tmp_path, monkeypatch, te
         ("{", "f.jsonl:2: "),
         ("[1]", "f.jsonl:2: card: expected a mapping"),
         ('{"id": "x"}', "f.jsonl:2: card: 'description' is missing"),
-        (dumps([card("spouse")], "jsonl").replace('"hurt": 0.0', '"hurt": "much"').strip(), "f.jsonl:2: card.hurt: expected float"),
+        (
+            dumps([card("spouse")], "jsonl").replace('"hurt": 0.0', '"hurt": "much"').strip(),
+            "f.jsonl:2: card.hurt: expected float",
+        ),
         (dumps([card("spouse")], "jsonl").replace('"avoid"', '"avoit"').strip(), "f.jsonl:2: card: 'avoit' is not known"),
     ],
 )
@@ -171,8 +177,14 @@ def test_a_card_like_another_is_passed_over_and_told(tmp_path):
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        (dumps([card("river"), replace(card("fungus"), avoid=" ")], "jsonl"), "more.jsonl:2: the card 'card-fungus' cannot enter"),
-        (dumps([card("river"), card("author", "card-spouse")], "jsonl"), "more.jsonl:2: the edited card 'card-spouse' is too much"),
+        (
+            dumps([card("river"), replace(card("fungus"), avoid=" ")], "jsonl"),
+            "more.jsonl:2: the card 'card-fungus' cannot enter",
+        ),
+        (
+            dumps([card("river"), card("author", "card-spouse")], "jsonl"),
+            "more.jsonl:2: the edited card 'card-spouse' is too much",
+        ),
         (dumps([card("river"), replace(card("fungus"), id="a\nb\x00")], "jsonl"), "more.jsonl:2: the card"),
         (dumps([card("river"), replace(card("fungus"), retrieved=2**70)], "jsonl"), "more.jsonl:2: the card"),
         (dumps([card("river"), replace(card("fungus"), hurt=float("nan"))], "jsonl"), "more.jsonl:2: the card"),

@@ -35,7 +35,11 @@ class History(RuleBasedStateMachine):
         self.books: dict[str, Counter[str]] = {}
         self.buried: set[str] = set()
 
-    @rule(data=st.data(), kinds=st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=4), relation=st.sampled_from(RELATIONS[:12]))
+    @rule(
+        data=st.data(),
+        kinds=st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=4),
+        relation=st.sampled_from(RELATIONS[:12]),
+    )
     def commit(self, data, kinds, relation):
         self.step += 1
         ids = [made.id for made in self.bank.cards()]

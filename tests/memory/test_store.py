@@ -49,7 +49,9 @@ def test_a_bank_opened_again_is_the_same(path):
 def test_stats_count_what_is_there(path):
     with lived(path) as bank:
         stats = bank.stats()
-    assert {name: stats[name] for name in ("cards", "permanent", "tombstones", "pending", "last_step", "last_consolidation")} == {
+    assert {
+        name: stats[name] for name in ("cards", "permanent", "tombstones", "pending", "last_step", "last_consolidation")
+    } == {
         "cards": 2,
         "permanent": 1,
         "tombstones": 1,
@@ -110,7 +112,7 @@ def test_a_damaged_bank_is_refused(path):
     data = bytearray(path.read_bytes())
     data[4096 : len(data) - 4096] = bytes(len(data) - 8192)
     path.write_bytes(bytes(data))
-    with pytest.raises(StoreError, match="damaged|not a readable skill bank"):
+    with pytest.raises(StoreError, match=r"damaged|not a readable skill bank"):
         SkillBank.open(path)
 
 
@@ -232,7 +234,10 @@ def test_a_failure_read_back_is_the_same(failure):
 
 def test_any_text_of_a_player_can_be_stored(path):
     odd = "\x00 \ud800 </answer> \u2028 'quoted' \U0001f600"
-    group = Group(Question("q", odd, (odd,)), (Attempt(odd, False, False, texts=(odd,), searches=(SearchCall(odd, (Passage("p", odd, odd),)),)),))
+    group = Group(
+        Question("q", odd, (odd,)),
+        (Attempt(odd, False, False, texts=(odd,), searches=(SearchCall(odd, (Passage("p", odd, odd),)),)),),
+    )
     with SkillBank.open(path) as bank:
         bank.commit(1, [group])
         pending = bank.pending()
