@@ -69,6 +69,9 @@ class SelfPlayConfig:
     """Fields of `MemoryConfig`; the defaults are the paper's."""
     primed: bool = True
     """Whether the bank begins with the hand-written cards."""
+    show_cards: bool = True
+    """Whether the Solver reads the bank while it plays (the paper). False for a Solver that cannot follow cards: whatever it is
+    shown, its failures would be held against the cards, and they would all be evicted."""
     bootstrap: int = 0
     """Questions of the bootstrap phase, whose failures give the mined cards before the first step; the paper mines 142."""
 
@@ -116,7 +119,8 @@ class SelfPlay:
     def step(self, bank: SkillBank, step: int) -> None:
         """Plays one step and commits it."""
         stats = bank.stats()
-        games = self.play(bank.snapshot(), self._draw(step, self.config.questions, stream=2), step)
+        snapshot = bank.snapshot() if self.config.show_cards else None
+        games = self.play(snapshot, self._draw(step, self.config.questions, stream=2), step)
         _append_row(self.out / METRICS, _row(step, stats, games))
         bank.commit(step, [game.group for game in games if game.group])
         bank.consolidate(step, self.teacher)
@@ -242,6 +246,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--bootstrap", type=int, default=SelfPlayConfig.bootstrap, help="questions to mine permanent cards from"
     )
+    parser.add_argument("--no-cards", dest="show_cards", action="store_false", help="the Solver does not read the bank")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
     options = vars(parser.parse_args(arguments))
     resume = options.pop("resume")

@@ -152,7 +152,7 @@ def test_bootstrap_mines_permanent_cards_from_train_questions(tmp_path):
 def test_skilled_beats_itself_with_the_cards_distilled_from_naives_failures(tmp_path):
     """Held-out questions about held-out entities; the bank comes from train entities alone."""
     options = {"size": 1000, "seed": 1007}
-    path = run_selfplay(config(tmp_path, world_options=options, steps=24, questions=16))
+    path = run_selfplay(config(tmp_path, world_options=options, steps=40, questions=16, show_cards=False))
     world = make_world("miniwiki", **options)
     questions = world.graph.questions(150, split="test", families={"single": 1.0}, seed=5)
     solver = load_player("skilled", world)
