@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from agents.selfplay import SelfPlayConfig, run_selfplay
+from benchmarks.records import write_json
 from sesa_env.errors import StoreError
 from sesa_env.memory.bank import SkillBank
 from sesa_env.memory.base import MemorySnapshot
 from sesa_env.memory.prime import prime
 
-BANK_FILE = "bank.sqlite"
+BANK_FILE, STATS_FILE = "bank.sqlite", "bank.json"
+RUN = "selfplay"  # under this name the loop keeps its counters
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class BankRequest:
 
 
 def make_bank(request: BankRequest, directory: Path) -> None:
-    """Makes a bank and leaves it as `BANK_FILE` in a directory.
+    """Makes a bank and leaves it as `BANK_FILE` in a directory, and its counts as `STATS_FILE`.
 
     Raises:
         SesaError: the loop could not run; nothing usable is left.
@@ -46,6 +48,8 @@ def make_bank(request: BankRequest, directory: Path) -> None:
         _distil(request, directory)
     else:
         _prime(directory)
+    with SkillBank.open(directory / BANK_FILE, run=RUN, create=False) as bank:
+        write_json(directory / STATS_FILE, bank.stats())
 
 
 def _distil(request: BankRequest, directory: Path) -> None:
@@ -65,11 +69,11 @@ def _distil(request: BankRequest, directory: Path) -> None:
 
 
 def _prime(directory: Path) -> None:
-    with SkillBank.open(directory / BANK_FILE) as bank:
+    with SkillBank.open(directory / BANK_FILE, run=RUN) as bank:
         prime(bank)
 
 
 def open_bank(path: Path) -> MemorySnapshot:
     """Reads a bank, frozen."""
-    with SkillBank.open(path, create=False) as bank:
+    with SkillBank.open(path, run=RUN, create=False) as bank:
         return bank.snapshot()

@@ -31,7 +31,7 @@ def check_directory(root: Path, config: RunConfig, resume: bool) -> None:
     _refuse_changes(root / CONFIG_FILE, config.to_json(), "configuration")
 
 
-def begin(root: Path, config: RunConfig, plan: Plan, world: str) -> dict[str, Any]:
+def begin(root: Path, config: RunConfig, plan: Plan, world: str) -> list[dict[str, Any]]:
     """Writes configuration, plan and environment, or checks that they are the directory's; clears away half-written units.
 
     Args:
@@ -41,7 +41,7 @@ def begin(root: Path, config: RunConfig, plan: Plan, world: str) -> dict[str, An
         world: fingerprint of the first seed's world: it changes with the data and with the code that makes worlds.
 
     Returns:
-        This process's surroundings.
+        The surroundings in which the run was worked on, this process's last; more than one where it was resumed in others.
 
     Raises:
         ConfigError: the plan or the world differs from the directory's.
@@ -64,8 +64,8 @@ def _refuse_changes(path: Path, value: Any, what: str) -> None:
         )
 
 
-def _note_environment(root: Path) -> dict[str, Any]:
-    """Appends this process's surroundings to the directory's list, unless they are the last entry already; returns them.
+def _note_environment(root: Path) -> list[dict[str, Any]]:
+    """Appends this process's surroundings to the directory's list, unless they are the last entry already; returns the list.
 
     A run resumed elsewhere or after an update has records of both; whoever reads it should be able to tell.
     """
@@ -73,5 +73,6 @@ def _note_environment(root: Path) -> dict[str, Any]:
     noted: list[dict[str, Any]] = read_json(path) if path.is_file() else []
     current = describe_environment()
     if not noted or noted[-1] != current:
-        write_json(path, [*noted, current])
-    return current
+        noted = [*noted, current]
+        write_json(path, noted)
+    return noted

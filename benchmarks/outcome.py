@@ -3,19 +3,20 @@
 from pathlib import Path
 from typing import Any
 
+from benchmarks.banks import STATS_FILE
 from benchmarks.config import RunConfig
 from benchmarks.figures import save_figures
 from benchmarks.plan import Plan
 from benchmarks.records import Record, read_json, read_records, write_file, write_json
 from benchmarks.render import Table, save_table
-from benchmarks.report import write_report
+from benchmarks.report import Run, write_report
 from benchmarks.scores import Scores
 from benchmarks.suites import SUITES
 from benchmarks.tables import compare_sides, make_tables
 from benchmarks.units import RECORDS_FILE, TIMING_FILE, UNITS
 
 
-def write_outcome(root: Path, config: RunConfig, plan: Plan, environment: dict[str, Any]) -> list[Table]:
+def write_outcome(root: Path, config: RunConfig, plan: Plan, environments: list[dict[str, Any]]) -> list[Table]:
     """Makes everything that is made from the units' results, afresh.
 
     Returns:
@@ -34,7 +35,8 @@ def write_outcome(root: Path, config: RunConfig, plan: Plan, environment: dict[s
     for table in tables:
         save_table(table, root / "tables")
     save_figures(scores, comparisons, suite, root / "figures")
-    write_report(root, config.to_json(), environment, scores, comparisons, tables, suite)
+    banks = {unit.id: read_json(root / UNITS / unit.id / STATS_FILE) for unit in plan.banks}
+    write_report(root, Run(config.to_json(), environments, banks), scores, comparisons, tables, suite)
     return tables
 
 

@@ -14,7 +14,7 @@ from sesa_env.players.load import load_player
 from sesa_env.types import Question
 
 _SAMPLE = 24
-_SEATS = 2  # a game of the loop has a Challenger and one Solver attempt
+_LOOP_COST = 5  # a game of the loop, with its Challenger and its teacher, takes about five times as long as one question
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,6 @@ def estimate_seconds(config: RunConfig, plan: Plan, found: Preflight, workers: i
     play = sum((unit.stop - unit.start) * len(unit.modes) * found.question_seconds[unit.arm] for unit in plan.evaluations)
     pace = max(found.question_seconds.values())
     loops = [unit.request for unit in plan.banks if unit.request.player]
-    games = sum(_SEATS * request.steps * request.questions for request in loops)
+    games = sum(_LOOP_COST * request.steps * request.questions for request in loops)
     worlds = found.world_seconds * len(config.seeds) * (1 + workers)
     return (play + games * pace + worlds) / workers + 5.0

@@ -1,6 +1,7 @@
 """The report of a run in plain words, with its tables and figures."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,24 @@ _BANKS = {
 }
 
 
+@dataclass(frozen=True)
+class Run:
+    """What a report says about the run itself, as JSON values.
+
+    Attributes:
+        config: its configuration.
+        environments: where it was worked on, the last one last.
+        banks: each bank unit's counts, by its id.
+    """
+
+    config: Mapping[str, Any]
+    environments: Sequence[Mapping[str, Any]]
+    banks: Mapping[str, Mapping[str, Any]]
+
+
 def write_report(
     root: Path,
-    config: Mapping[str, Any],
-    environment: Mapping[str, Any],
+    run: Run,
     scores: Scores,
     comparisons: Sequence[Comparison],
     tables: Sequence[Table],
@@ -33,8 +48,7 @@ def write_report(
 
     Args:
         root: the run's directory.
-        config: the run's configuration as JSON.
-        environment: where it was run.
+        run: the run itself.
         scores: its scores.
         comparisons: as `tables.compare_sides` makes them.
         tables: as `tables.make_tables` makes them.
@@ -43,19 +57,20 @@ def write_report(
     figures = [f"![{caption}](figures/{name}.png)\n\n*{caption}*" for name, caption in _FIGURES.items()]
     main, *others = [to_markdown(table) for table in tables]
     parts = [
-        f"# SESA benchmark report: {config['suite']}, preset {config['preset']}",
-        "## What was run\n\n" + _what_was_run(config, environment, scores),
+        f"# SESA benchmark report: {run.config['suite']}, preset {run.config['preset']}",
+        "## What was run\n\n" + _what_was_run(run, scores),
         "## Headline\n\n" + "\n".join(f"- {_headline(comparison)}" for comparison in comparisons),
         main,
         figures[0],
-        "## What no claim is drawn from\n\n" + _limits(config, suite),
+        "## What no claim is drawn from\n\n" + _limits(run.config, suite),
         "## Differences\n\n" + figures[1],
         *others,
     ]
     write_file(root / "report.md", ("\n\n".join(part.strip() for part in parts) + "\n").encode())
 
 
-def _what_was_run(config: Mapping[str, Any], environment: Mapping[str, Any], scores: Scores) -> str:
+def _what_was_run(run: Run, scores: Scores) -> str:
+    config, environment = run.config, run.environments[-1]
     arms = "\n".join(
         f"- **{arm['name']}**: player `{arm['player']}`; bank: {_describe_bank(arm['bank'])}" for arm in config["arms"]
     )
@@ -71,8 +86,17 @@ def _what_was_run(config: Mapping[str, Any], environment: Mapping[str, Any], sco
         f"Seeds: {', '.join(map(str, config['seeds']))}. Code: revision `{git['revision']}`{state}. "
         f"Python {environment['python']}, {environment['platform']}. The configuration is in `config.json`, every answer is "
         "in `records/`."
+        + (" It was resumed in other surroundings; `environment.json` lists them." if len(run.environments) > 1 else "")
     )
-    return "\n\n".join((questions, arms, _describe_loop(config), where))
+    return "\n\n".join((questions, arms, _describe_loop(config), _describe_cards(run), where))
+
+
+def _describe_cards(run: Run) -> str:
+    banks = [
+        f"`{name}` {stats['cards']} (" + ", ".join(f"{count} {origin}" for origin, count in stats["origins"].items()) + ")"
+        for name, stats in run.banks.items()
+    ]
+    return f"Cards in the banks: {'; '.join(banks)}."
 
 
 def _describe_loop(config: Mapping[str, Any]) -> str:

@@ -90,14 +90,16 @@ def run(options: argparse.Namespace) -> None:
     check_directory(root, config, options.resume)
     found = check(config)
     plan = make_plan(config, found.available)
-    environment = begin(root, config, plan, found.world)
+    environments = begin(root, config, plan, found.world)
     print_plan(root, config, plan, options.workers, estimate_seconds(config, plan, found, options.workers))
+    if len(environments) > 1:
+        sys.stderr.write("note: some units were made by other code or packages than these; see environment.json\n")
     with progress_bars() as bar:
         for name, units in (("Banks", plan.banks), ("Evaluation", plan.evaluations)):
             run_units(units, root, options.workers, bar(name, len(units)))
     from benchmarks.outcome import write_outcome  # loads matplotlib: only when there is something to draw
 
-    print_outcome(root, write_outcome(root, config, plan, environment)[0])
+    print_outcome(root, write_outcome(root, config, plan, environments)[0])
 
 
 if __name__ == "__main__":
