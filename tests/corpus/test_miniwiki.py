@@ -167,6 +167,8 @@ def test_passages_are_streamed():
     "wrong",
     [
         {"size": 299},
+        {"size": 500.0},
+        {"seed": 0.5},
         {"relations": 15},
         {"relations": 513},
         {"phrasings": 0},

@@ -1,11 +1,14 @@
 """The exact verifier: it reads back all that the world asks, nothing else, and never raises."""
 
+from contextlib import suppress
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sesa_env.corpus.miniwiki import BENCHMARKS, FAMILIES, MiniWiki
 from sesa_env.corpus.miniwiki.wording import LEADINS
+from sesa_env.errors import ConfigError
 from sesa_env.search.base import Verifier
 from tests.corpus.miniwiki_oracle import Oracle
 
@@ -31,6 +34,29 @@ def test_every_question_is_read_back(question):
     assert verdict is not None
     assert (verdict.answers, verdict.evidence, verdict.entities) == (question.answers, question.evidence, question.entities)
     assert (verdict.hops, verdict.family) == (question.hops, question.family)
+
+
+@settings(max_examples=25)
+@given(
+    seed=st.integers(-(2**70), 2**70),
+    size=st.integers(300, 900),
+    relations=st.integers(16, 512),
+    phrasings=st.integers(1, 6),
+    shares=st.tuples(*[st.floats(0, 1)] * 3),
+)
+def test_every_world_is_whole(seed, size, relations, phrasings, shares):
+    distance, aliases, decoys = shares
+    world = MiniWiki(seed, size, relations, phrasings, distance=distance, aliases=aliases, decoys=decoys)
+    pages = {passage.id for passage in world.passages()}
+    assert len(pages) == size
+    for family in FAMILIES:
+        with suppress(ConfigError):  # a small world of many relations need not have every family
+            for question in world.questions(5, families={family: 1.0}):
+                verdict = world.verify(question.text)
+                assert (verdict.answers, verdict.evidence) == (question.answers, question.evidence)
+                assert pages.issuperset(question.evidence)
+    for target in world.targets(6):
+        assert world.verify(world.pose(target, 1).text).answers == target.answers
 
 
 def test_it_is_a_verifier():

@@ -68,6 +68,7 @@ class MiniWiki:
         aliases: float = 0.3,
         decoys: float = 1.0,
     ) -> None:
+        _require_whole(seed=seed, size=size, relations=relations, phrasings=phrasings)
         _require("size", size, MIN_SIZE, MAX_SIZE)
         _require("relations", relations, MIN_RELATIONS, MAX_RELATIONS)
         _require("phrasings", phrasings, 1, MAX_PHRASINGS)
@@ -75,7 +76,7 @@ class MiniWiki:
         for name, share in (("distance", distance), ("aliases", aliases), ("decoys", decoys)):
             _require(name, share, 0, 1)
         self._seed, self._size = seed, size
-        self.fingerprint = _digest(VERSION, seed, size, relations, phrasings, zipf, distance, aliases, decoys)
+        self.fingerprint = _digest(VERSION, seed, size, relations, phrasings, *map(float, (zipf, distance, aliases, decoys)))
         self.schema = Schema(seed, relations, phrasings, distance)
         halves, lists = plan(self.schema, size, decoys)
         self.graph = Graph(seed, self.schema, halves, Names(seed, halves, aliases))
@@ -261,10 +262,10 @@ class MiniWiki:
 
     def _splits_of(self, node: Node, target: Target) -> tuple[int, ...]:
         """The halves of the world in which to look for chains: an entity's own; a value's from the target's id, else both."""
+        if node.kind not in VALUE_KINDS:
+            return (node.number % 2,)
         named = [number for number, split in enumerate(SPLITS) if target.id.startswith(f"{split}-")]
-        return (
-            tuple(named) if named and node.kind in VALUE_KINDS else (0, 1) if node.kind in VALUE_KINDS else (node.number % 2,)
-        )
+        return tuple(named) or (0, 1)
 
 
 def _split(split: str) -> int:
@@ -284,6 +285,12 @@ def _weights(families: Mapping[str, float], names: Sequence[str]) -> list[float]
 def _require(name: str, value: float, low: float, high: float) -> None:
     if not low <= value <= high:
         raise ConfigError(f"{name} must be from {low} to {high}; got {value!r}")
+
+
+def _require_whole(**values: int) -> None:
+    for name, value in values.items():
+        if not isinstance(value, int):
+            raise ConfigError(f"{name} must be a whole number; got {value!r}")
 
 
 def _digest(*values: float) -> str:
