@@ -8,7 +8,7 @@ from which the scripted reader takes the right thing. One card teaches one searc
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
 
 from sesa_env.grading import contains_answer, exact_match, normalise
 from sesa_env.memory.base import CardDraft, Failure, SkillCard
@@ -17,13 +17,14 @@ from sesa_env.players.compare import attribute
 from sesa_env.players.decisions import Asking, distance, fill, phrases, relations, take_apart
 from sesa_env.players.following import holder
 from sesa_env.players.reader import ScriptedReader
-from sesa_env.players.spans import STOP_WORDS, Sentence, sentences, words
+from sesa_env.players.spans import MAX_CHARS, STOP_WORDS, Sentence, sentences, words
 from sesa_env.search.base import Retriever
 from sesa_env.types import Passage, Question
 from sesa_env.worlds import World
 
 _MOST_WORDS = 8
 _MOST_BRIDGES = 4
+_MOST_ROUTES = 16
 _ASKS_WHEN_WHERE = ("when", "where")
 
 
@@ -80,7 +81,7 @@ class Hindsight:
 
     def _one(self, failure: Failure, cards: Mapping[str, SkillCard]) -> list[CardDraft]:
         shown = [cards[key] for key, _ in failure.attempt.cards if key in cards]
-        for route in _routes(failure):
+        for route in islice(_routes(failure), _MOST_ROUTES):
             drafts = self._drafts(route, failure, shown)
             if drafts is not None:
                 return [draft for draft in drafts if not _leaks(draft, failure.question)]
@@ -215,9 +216,7 @@ def _joined(question: Question, asking: Asking, starts: Sequence[Start], evidenc
     for start, following in zip(starts, [*starts[1:], None], strict=True):
         end = following.places.start if following else len(asking.words)
         run = next((run for run in runs if start.places.stop <= run[0] < end), None)
-        passage = next(
-            (passage for passage in evidence if contains_answer(f"{passage.title}. {passage.text}", [start.name])), None
-        )
+        passage = next((passage for passage in evidence if contains_answer(_all(passage), [start.name])), None)
         if run and passage:
             hops.append(Hop(start.name, passage, question.answers, _phrase(asking, run), question.text))
     return hops
@@ -237,12 +236,12 @@ def _chained(
 
 def _bridges(name: str, evidence: Sequence[Passage]) -> Iterator[list[str]]:
     """Yields the names that may link the passages, first to last; nothing where a passage does not mention its name."""
-    if not contains_answer(f"{evidence[0].title}. {evidence[0].text}", [name]):
+    if not contains_answer(_all(evidence[0]), [name]):
         return
     if len(evidence) == 1:
         yield []
         return
-    following = f"{evidence[1].title}. {evidence[1].text}"
+    following = _all(evidence[1])
     shared = [
         text for text in _names_of(evidence[0]) if normalise(text) != normalise(name) and contains_answer(following, [text])
     ]
@@ -250,6 +249,10 @@ def _bridges(name: str, evidence: Sequence[Passage]) -> Iterator[list[str]]:
     for bridge in shared[:_MOST_BRIDGES]:
         for rest in _bridges(bridge, evidence[1:]):
             yield [bridge, *rest]
+
+
+def _all(passage: Passage) -> str:
+    return f"{passage.title[:MAX_CHARS]}. {passage.text[:MAX_CHARS]}"
 
 
 def _names_of(passage: Passage) -> list[str]:

@@ -11,7 +11,7 @@ from sesa_env.players.base import View
 from sesa_env.players.cloze import Mention, cloze, mentions
 from sesa_env.players.reader import ScriptedReader
 from sesa_env.players.spans import content_words
-from sesa_env.players.turns import question_turn, search_turn
+from sesa_env.players.turns import plain, question_turn, search_turn
 from sesa_env.types import Passage, Question, Target
 from sesa_env.worlds import World
 
@@ -141,7 +141,7 @@ def _names(found: Sequence[Passage | None]) -> list[str]:
 
 
 def _titles(hits: Sequence[Sequence[Passage]]) -> list[str]:
-    return [passage.title.strip() for found in hits for passage in found if passage.title.strip()]
+    return [plain(passage.title) for found in hits for passage in found if passage.title.strip()]
 
 
 def _distinct(queries: Sequence[str], wanted: int) -> list[str]:

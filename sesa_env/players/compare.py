@@ -20,6 +20,7 @@ _DATED = re.compile(
 _SAME = re.compile(r"\bsame (\w+)", re.IGNORECASE)
 _FIGURE = re.compile(r"\d[\d,]*")
 _LAST_DAY = 31
+_LONGEST_TITLE = 500
 _LIFE = re.compile(r"\b(?:older|younger)\b", re.IGNORECASE)
 
 
@@ -76,7 +77,7 @@ def attribute(question: str, wanted: Asked, option: str) -> str:
 def about(option: str, passages: Sequence[Passage]) -> list[Passage]:
     """Returns the passages with this title, or else those that mention it."""
     key = normalise(option)
-    titled = [passage for passage in passages if key and key in normalise(passage.title)]
+    titled = [passage for passage in passages if key and key in normalise(passage.title[:_LONGEST_TITLE])]
     return titled or [passage for passage in passages if any(option in sentence.text for sentence in sentences(passage.text))]
 
 

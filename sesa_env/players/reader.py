@@ -98,7 +98,8 @@ def _weights(stems: Sequence[str], shown: Sequence[Sentence]) -> dict[str, float
 
 def _known(title: str, weights: dict[str, float]) -> float:
     """Returns the weight of the sought words that the passage's title holds: each of its sentences is about them."""
-    return sum(weights.get(word, 0.0) for word in {stem(word.text) for word in words(title)})
+    held = dict.fromkeys(stem(word.text) for word in words(title))  # no set: the order of a sum must not depend on hashes
+    return sum(weights.get(word, 0.0) for word in held)
 
 
 def _subject(title: str, sentence: Sentence) -> list[Span]:

@@ -1,6 +1,9 @@
 """The scripted Solvers: what they search, what they answer, and that no passage can break their turns."""
 
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -109,3 +112,46 @@ def test_skilled_is_a_function_of_the_view(make_world, make_view, make_card, pla
     shared, retriever = Skilled(), make_world(family).retriever
     together = [play(shared, view, retriever) for view in [*views, *reversed(views)]]
     assert together == [play(Skilled(), view, retriever) for view in [*views, *reversed(views)]]
+
+
+HASH_PROBE = """
+from sesa_env.corpus.miniwiki import MiniWiki
+from sesa_env.memory.base import Failure
+from sesa_env.memory.hindsight import Hindsight
+from sesa_env.players.reader import ScriptedReader
+from sesa_env.types import Attempt
+
+wiki = MiniWiki(seed=1006, size=200)
+pages = {page.id: page for page in wiki.passages()}
+
+class Overlap:
+    def search(self, queries, k):
+        rows = [(page, f"{page.title} {page.text}".split()) for page in pages.values()]
+        return [
+            [page for page, held in sorted(rows, key=lambda row: -sum(word in row[1] for word in query.split()))[:k]]
+            for query in queries
+        ]
+
+questions = wiki.questions(25, "train")
+failures = [
+    Failure("f", question, Attempt("x", False, False), tuple(pages[key] for key in question.evidence), 0)
+    for question in questions
+]
+reader, documents = ScriptedReader(), list(pages.values())[:20]
+print([reader.verify(question.text, documents) for question in questions], Hindsight(Overlap()).distil(failures, {}))
+"""
+
+
+def test_nothing_depends_on_the_order_of_hashed_strings():
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", HASH_PROBE],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1")
+    ]
+    assert told[0] == told[1]
+    assert "CardDraft" in told[0]
