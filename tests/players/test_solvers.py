@@ -121,7 +121,7 @@ from sesa_env.memory.hindsight import Hindsight
 from sesa_env.players.reader import ScriptedReader
 from sesa_env.types import Attempt
 
-wiki = MiniWiki(seed=1006, size=200)
+wiki = MiniWiki(seed=1006, size=400)
 pages = {page.id: page for page in wiki.passages()}
 
 class Overlap:
