@@ -9,8 +9,6 @@ turn asks for, so that many games can share one call of the retriever.
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
@@ -20,111 +18,17 @@ from sesa_env.memory.base import CardHit, MemorySnapshot
 from sesa_env.players.base import View
 from sesa_env.prompts import load_prompt
 from sesa_env.protocol import clean, parse_turn, render_cards, render_information
-from sesa_env.rewards import RewardConfig, challenger_reward
+from sesa_env.rewards import challenger_reward
+from sesa_env.state import GameConfig, GameState, Outcome, Seat, Turn
 from sesa_env.types import Attempt, Group, Passage, Question, Role, SearchCall, Target
-from sesa_env.validity import Proposal, ValidityConfig, rag_verify, reject_reason
+from sesa_env.validity import Proposal, rag_verify, reject_reason
 from sesa_env.worlds import World
+
+__all__ = ["GameConfig", "GameState", "Outcome", "SearchGame", "Seat", "Turn"]
 
 _ALLOWED = {Role.CHALLENGER: frozenset({"search", "question"}), Role.SOLVER: frozenset({"search", "answer"})}
 _FINISH = {Role.CHALLENGER: "<question>...</question>", Role.SOLVER: "<answer>...</answer>"}
 _TASK_LIMIT = 4000  # characters of a foreign question or target shown in a prompt
-
-
-@dataclass(frozen=True, slots=True)
-class GameConfig:
-    """The numbers in the rules; the defaults are the paper's where it gives them (sections 1, 3 and 6)."""
-
-    group_size: int = 5
-    """G: Solver attempts at each question."""
-    max_turns: int = 10
-    """Turns of one Solver attempt; without an answer it is then truncated."""
-    challenger_max_turns: int = 10
-    """Turns of the Challenger; without a question it is then rejected."""
-    max_searches: int = 9
-    """Searches of one seat; once they are spent it must answer or pose."""
-    top_k: int = 3
-    """Passages shown for each search."""
-    max_strikes: int = 3
-    """A seat's malformed turns until it forfeits."""
-    max_action_chars: int = 20_000
-    """A longer turn is malformed."""
-    max_passage_chars: int = 2_000
-    """A longer passage is cut when shown."""
-    reward: RewardConfig = field(default_factory=RewardConfig)
-    """Which rewards, and their numbers."""
-    validity: ValidityConfig = field(default_factory=ValidityConfig)
-    """The numbers in the Challenger's filters."""
-
-    def __post_init__(self) -> None:
-        """Refuses numbers that no game can be played with."""
-        lowest = {"max_searches": 0}
-        for name in ("group_size", "max_turns", "challenger_max_turns", "max_searches", "top_k", "max_strikes"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < lowest.get(name, 1):
-                raise ConfigError(f"{name}: expected a whole number of at least {lowest.get(name, 1)}; got {value!r}")
-        for name in ("max_action_chars", "max_passage_chars"):
-            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
-                raise ConfigError(f"{name}: expected a whole number of at least 1; got {getattr(self, name)!r}")
-
-
-class Turn(NamedTuple):
-    """One turn as it happened.
-
-    Attributes:
-        actor: who acted.
-        text: what it wrote.
-        observation: what the next actor is shown: the answer to this turn, the next seat's prompt, or "" at the end.
-        reward: what the actor earned by this turn.
-        event: "search", "answer", "question", "malformed", "forfeit", "over_budget", "search_failed", "out_of_turns" or the
-            reason why the Challenger's question was rejected, as "rejected:REASON".
-        terminated: the episode is over by the rules.
-        truncated: the episode is over because a seat ran out of turns.
-    """
-
-    actor: Role
-    text: str
-    observation: str
-    reward: float
-    event: str
-    terminated: bool
-    truncated: bool
-
-
-Outcome = Turn
-"""What `SearchGame.act` returns: the turn, as the transcript keeps it."""
-
-
-@dataclass(slots=True)
-class Seat:
-    """One seat's part of an episode: a Challenger's turn at posing, or one Solver attempt."""
-
-    role: Role
-    prompt: str
-    turns_left: int
-    searches_left: int
-    turns: list[tuple[str, str]] = field(default_factory=list)
-    searches: list[SearchCall] = field(default_factory=list)
-    strikes: int = 0
-
-
-@dataclass(slots=True)
-class GameState:
-    """All that changes during an episode: plain data, so a deep copy is a snapshot and pickles across processes."""
-
-    task: Target | Question
-    seed: int
-    noise: tuple[Passage, ...] | None
-    seat: Seat | None
-    question: Question | None = None
-    cards: tuple[CardHit, ...] = ()
-    attempts: list[Attempt] = field(default_factory=list)
-    transcript: list[Turn] = field(default_factory=list)
-    proposal: Proposal | None = None
-    evidence: tuple[Passage, ...] = ()
-    reject_reason: str = ""
-    rewards: dict[str, dict[str, float]] = field(default_factory=dict)
-    pending: tuple[str, str] | None = None
-    failed_searches: int = 0
 
 
 _NO_EPISODE = GameState(Question("", "", ("",)), 0, None, None)  # what a game holds before its first reset

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 FLOORS = ("sesa_env", "agents", "benchmarks")  # from the ground up
 HARD_DEPENDENCIES = {"gymnasium", "numpy", "bm25s"}
-RULES = ("types", "errors", "protocol", "game", "rewards", "grading", "validity")
+RULES = ("types", "errors", "protocol", "game", "state", "rewards", "grading", "validity")
 NOT_IN_RULES = {
     "gymnasium",
     "torch",
