@@ -1,1 +1,1 @@
-"""search."""
+"""The search tool: corpora in memory, BM25, saved indices."""

@@ -33,7 +33,7 @@ class BM25Settings:
     """What decides the ranking, beside the corpus. Stored with the index.
 
     Attributes:
-        k1: how slowly a repeated term saturates; at least 0.
+        k1: how slowly a repeated term saturates; above 0.
         b: how far long passages are discounted, in [0, 1].
         tokeniser: how texts and queries become terms.
     """
@@ -43,9 +43,9 @@ class BM25Settings:
     tokeniser: Tokeniser = field(default_factory=Tokeniser)
 
     def __post_init__(self) -> None:
-        if not self.k1 >= 0 or not 0 <= self.b <= 1:
+        if not 0 < self.k1 < math.inf or not 0 <= self.b <= 1:
             raise ConfigError(
-                f"BM25 needs k1 >= 0 and 0 <= b <= 1; came k1={self.k1!r}, b={self.b!r}; the defaults are 0.9 and 0.4"
+                f"BM25 needs k1 > 0 and 0 <= b <= 1; came k1={self.k1!r}, b={self.b!r}; the defaults are 0.9 and 0.4"
             )
 
     def as_json(self) -> dict[str, Any]:
@@ -113,32 +113,38 @@ class BM25Retriever:
     fingerprint: str
 
     def __init__(self, corpus: Corpus, settings: BM25Settings = DEFAULTS, backend: str = "auto", threads: int = 1) -> None:
-        self._set(corpus, settings, _build(corpus, settings), backend, threads)
+        self._set(corpus, settings, backend, threads)
+        self._use(_build(corpus, settings))
 
-    def _set(self, corpus: Corpus, settings: BM25Settings, index: Any, backend: str, threads: int) -> None:
+    def _set(self, corpus: Corpus, settings: BM25Settings, backend: str, threads: int) -> None:
         if threads < 1:
             raise ConfigError(f"threads must be at least 1; came {threads!r}")
-        self.corpus, self.settings = corpus, settings
+        self.corpus, self.settings, self._threads = corpus, settings, threads
         self.fingerprint = retriever_fingerprint(corpus.fingerprint, settings)
-        self._index, self._threads = index, threads
         self._numba_after = _numba_after(backend)
         self._answered = 0
+
+    def _use(self, index: Any) -> None:
         # Read-only, since a whole process shares it; numba then also compiles once for built and for loaded indices.
         for name in ("data", "indices", "indptr"):
             array = np.asarray(index.scores[name])
             array.flags.writeable = False
             index.scores[name] = array
-        self._numba_index = copy.copy(index)
+        self._index, self._numba_index = index, copy.copy(index)
         self._numba_index.backend = "numba"
 
-    def save(self, directory: str | Path) -> None:
-        """Writes the index, whole or not at all; an index that was there is replaced.
+    def save(self, directory: str | Path, replace: bool = True) -> None:
+        """Writes the index, whole or not at all.
+
+        Args:
+            directory: where it shall stand; made if need be.
+            replace: whether an index that stands there already is replaced, or stays.
 
         Raises:
             StoreError: it cannot be written, or the directory holds something else.
         """
         facts = {"corpus": self.corpus.fingerprint, "passages": len(self.corpus), "settings": self.settings.as_json()}
-        write_index(Path(directory), self._index, facts)
+        write_index(Path(directory), self._index, facts, replace)
 
     @classmethod
     def load(cls, directory: str | Path, corpus: Corpus, mmap: bool = True, backend: str = "auto", threads: int = 1) -> Self:
@@ -156,7 +162,8 @@ class BM25Retriever:
         """
         index, settings = read_index(Path(directory), corpus, mmap, BM25Settings.from_json)
         retriever = cls.__new__(cls)
-        retriever._set(corpus, settings, index, backend, threads)
+        retriever._set(corpus, settings, backend, threads)
+        retriever._use(index)
         return retriever
 
     def search(self, queries: list[str], k: int) -> list[list[Passage]]:

@@ -1,5 +1,7 @@
 """A saved index: the files of bm25s beside a manifest that says which corpus and settings they are of. Written atomically."""
 
+import contextlib
+import errno
 import json
 import os
 import shutil
@@ -19,29 +21,40 @@ FORMAT = "sesa-bm25-index-1"
 Settings = TypeVar("Settings")
 
 
-def write_index(directory: Path, index: Any, facts: dict[str, Any]) -> None:
+def write_index(directory: Path, index: Any, facts: dict[str, Any], replace: bool) -> None:
     """Writes an index into a new directory beside `directory`, then renames it into place.
 
     Args:
-        directory: where the index shall stand; an older index there is replaced.
+        directory: where the index shall stand.
         index: the `bm25s.BM25`.
         facts: "corpus" (fingerprint), "passages" (how many) and "settings".
+        replace: whether an index that stands there by then gives way to this one, or stays.
 
     Raises:
         StoreError: it cannot be written, or `directory` holds something that is no index.
     """
-    if directory.exists() and not (directory / MANIFEST).is_file() and (not directory.is_dir() or any(directory.iterdir())):
+    if _holds_something_else(directory):
         raise StoreError(f"{directory} holds something that is no index; it is left as it is; give another directory")
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
         fresh = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
         try:
             _write_files(fresh, index, facts)
-            _replace(directory, fresh)
+            _put(fresh, directory, replace)
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
     except OSError as error:
         raise StoreError(f"the index cannot be written to {directory}: {error}") from error
+
+
+def _holds_something_else(directory: Path) -> bool:
+    try:
+        names = os.listdir(directory)
+    except FileNotFoundError:
+        return False
+    except NotADirectoryError:
+        return directory.exists()  # False where a directory above it is a file, which is told when writing fails
+    return bool(names) and MANIFEST not in names
 
 
 def _write_files(fresh: Path, index: Any, facts: dict[str, Any]) -> None:
@@ -52,15 +65,25 @@ def _write_files(fresh: Path, index: Any, facts: dict[str, Any]) -> None:
     (fresh / MANIFEST).write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
-def _replace(directory: Path, fresh: Path) -> None:
-    """Puts `fresh` where `directory` is. A full directory cannot be renamed over, so an old index steps aside first."""
-    if not directory.exists():
-        fresh.rename(directory)
-        return
-    aside = Path(tempfile.mkdtemp(prefix=f".{directory.name}-old-", dir=directory.parent))
-    os.rename(directory, aside / "index")
-    os.rename(fresh, directory)
-    shutil.rmtree(aside, ignore_errors=True)
+def _put(fresh: Path, directory: Path, replace: bool) -> None:
+    """Puts `fresh` where `directory` is. A full directory cannot be renamed over, so an old index steps aside first.
+
+    Several processes may do so at once: each tries again until its own index stood there.
+    """
+    while True:
+        try:
+            fresh.rename(directory)
+        except OSError as error:
+            if error.errno not in {errno.ENOTEMPTY, errno.EEXIST}:
+                raise
+            if not replace:
+                return
+        else:
+            return
+        aside = Path(tempfile.mkdtemp(prefix=f".{directory.name}-old-", dir=directory.parent))
+        with contextlib.suppress(FileNotFoundError):  # another process was faster
+            directory.rename(aside / "index")
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def read_index(

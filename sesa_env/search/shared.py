@@ -38,5 +38,5 @@ def _load_or_build(corpus: Corpus, settings: BM25Settings, directory: Path | Non
         return BM25Retriever.load(directory, corpus)
     retriever = BM25Retriever(corpus, settings)
     if directory is not None:
-        retriever.save(directory)
+        retriever.save(directory, replace=False)  # another process's is as good, and may be in the middle of being read
     return retriever

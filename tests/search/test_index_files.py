@@ -1,4 +1,5 @@
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -117,6 +118,21 @@ def test_saving_again_replaces_the_index_and_leaves_nothing_behind(saved, corpus
     BM25Retriever(other, backend="numpy").save(saved)
     assert BM25Retriever.load(saved, other).search(["wern"], 1)[0]
     assert [path.name for path in saved.parent.iterdir()] == [saved.name]
+
+
+def test_saving_without_replacing_keeps_the_index_that_is_there(saved, corpus):
+    BM25Retriever(template_corpus(30), backend="numpy").save(saved, replace=False)
+    assert BM25Retriever.load(saved, corpus).search(["wern"], 1)[0]
+    assert [path.name for path in saved.parent.iterdir()] == [saved.name]
+
+
+def test_many_writers_at_once_leave_one_whole_index(tmp_path):
+    corpus = template_corpus(30)
+    retriever = BM25Retriever(corpus, backend="numpy")
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: retriever.save(tmp_path / "index"), range(40)))
+    assert BM25Retriever.load(tmp_path / "index", corpus).search(["wern"], 1)[0]
+    assert [path.name for path in tmp_path.iterdir()] == ["index"]
 
 
 def test_a_failed_save_leaves_the_old_index_whole(saved, corpus, monkeypatch):
