@@ -22,8 +22,8 @@ class MemoryConfig:
 
     cap: int = 800
     """Cards in the bank, at most; above it those of the lowest utility (helpful - hurt) go. Permanent cards never go."""
-    evict_after: int = 3
-    """Retrievals a card must have had before a negative utility evicts it."""
+    evict_after: int | None = 3
+    """Retrievals a card must have had before a negative utility evicts it. None: never, as befits a player that reads no cards."""
     duplicate_cosine: float = 0.93
     """A candidate this near to a card, a tombstone or an accepted candidate is refused. Above 1 only identical cards are."""
     tombstone_steps: int | None = None
@@ -71,12 +71,9 @@ class MemoryConfig:
         _require(self.credit in CREDITS, "credit", f"one of {CREDITS}", self.credit)
         _require(self.duplicate_cosine > 0.0, "duplicate_cosine", "above 0", self.duplicate_cosine)
         _require(self.solve_rate_low < self.solve_rate_high, "solve_rate_low", "below solve_rate_high", self.solve_rate_low)
-        _require(
-            self.tombstone_steps is None or self.tombstone_steps >= 1,
-            "tombstone_steps",
-            "None or at least 1",
-            self.tombstone_steps,
-        )
+        for name in ("evict_after", "tombstone_steps"):
+            value = getattr(self, name)
+            _require(value is None or value >= 0, name, "None or at least 0", value)
 
 
 def _require(holds: bool, name: str, expected: str, value: object) -> None:

@@ -1,5 +1,6 @@
 """What a card is worth: credit for the episodes that were shown it, its term in the ranking, who is evicted (section 4)."""
 
+import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -67,7 +68,8 @@ def evictions(cards: Iterable[SkillCard], config: MemoryConfig, fresh: Collectio
     """
     everyone = list(cards)
     mortal = [(place, card) for place, card in enumerate(everyone) if not card.permanent]
-    failed = [card.id for _, card in mortal if card.retrieved >= config.evict_after and utility(card) < 0]
+    least = math.inf if config.evict_after is None else config.evict_after
+    failed = [card.id for _, card in mortal if card.retrieved >= least and utility(card) < 0]
     excess = len(everyone) - len(failed) - config.cap
     rest = sorted((card.id in fresh, utility(card), place, card.id) for place, card in mortal if card.id not in set(failed))
     return failed + [card_id for *_, card_id in rest[: max(excess, 0)]]

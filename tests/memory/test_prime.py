@@ -145,6 +145,7 @@ def test_evictions_are_in_order():
     cards = [card(RELATIONS[i], str(i), retrieved=3, helpful=float(i), hurt=1.0) for i in range(4)]
     assert evictions(cards, MemoryConfig(cap=2)) == ["0", "1"]
     assert evictions(cards, MemoryConfig(cap=2), fresh={"1"}) == ["0", "2"]
+    assert evictions(cards, MemoryConfig(evict_after=None)) == []
 
 
 def test_a_teacher_is_shown_each_card_once():

@@ -135,7 +135,9 @@ def test_a_second_writer_is_noticed(path):
         for step in (1, 2):
             with pytest.raises(StoreError, match="another process has written"):
                 two.commit(step, failing(2))
-        assert two.pending() == []
+        with pytest.raises(StoreError, match="another process has written"):
+            two.prime([card("spouse")])
+        assert (two.pending(), two.cards()) == ([], [])
         assert [failure.question.id for failure in one.pending()] == ["q1"]
 
 
@@ -173,6 +175,17 @@ def test_runs_keep_their_own_queue_and_steps_and_share_the_tombstones(path):
         assert len(store.pending("one")) == 2
 
 
+def test_an_evicted_card_let_in_again_starts_at_zero(path):
+    config = MemoryConfig(tombstone_steps=0)
+    with SkillBank.open(path, config) as bank:
+        for step in (1, 2):
+            bank.carry_out(bank.plan([card("spouse")])[0])
+            assert bank.commit(step, [Group(question(step), (wrong("card-spouse"),) * 3)]).evicted == ("card-spouse",)
+        bank.carry_out(bank.plan([card("spouse")])[0])
+    with SkillBank.open(path, config) as bank:
+        assert [(made.id, made.retrieved, made.hurt) for made in bank.cards()] == [("card-spouse", 0, 0.0)]
+
+
 def test_closing_twice_does_no_harm(path):
     bank = SkillBank.open(path)
     bank.close()
@@ -196,6 +209,7 @@ def test_rows_grow_without_touching_what_was_handed_out():
     less.append(np.full((1, 3), 99, np.float32))
     for size, view in enumerate(views, 1):
         assert view[:, 0].tolist() == list(range(size))
+        assert not view.flags.writeable
     assert less.view()[:, 0].tolist() == [*(i for i in range(20) if i not in {0, 5}), 99]
     assert Rows(3).nearest(np.ones(3, np.float32)) == -1.0
 
