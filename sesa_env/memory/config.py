@@ -23,7 +23,7 @@ class MemoryConfig:
     cap: int = 800
     """Cards in the bank, at most; above it those of the lowest utility (helpful - hurt) go. Permanent cards never go."""
     evict_after: int | None = 3
-    """Retrievals a card must have had before a negative utility evicts it. None: never, as befits a player that reads no cards."""
+    """Retrievals before a negative utility evicts a card. None: never, as befits a player that reads no cards."""
     duplicate_cosine: float = 0.93
     """A candidate this near to a card, a tombstone or an accepted candidate is refused. Above 1 only identical cards are."""
     tombstone_steps: int | None = None
