@@ -19,8 +19,9 @@ class Arm:
     """The Solver: a built-in's short name, or `module:factory` of your own."""
 
     bank: str = "loop"
-    """Where the bank comes from: `loop` (distilled by the loop from this player's own failures on train entities),
-    `loop:PLAYER` (from that player's failures) or `seeds` (the hand-written cards alone)."""
+    """Where the bank comes from: `loop` (distilled by the loop from this player's own failures on train entities, as it reads
+    the growing bank: the paper), `blind` (the same, but the loop shows it no cards), `loop:PLAYER` or `blind:PLAYER` (from that
+    player's failures), or `seeds` (the hand-written cards alone)."""
 
     @property
     def bank_player(self) -> str:
@@ -29,9 +30,15 @@ class Arm:
             return ""
         return self.bank.partition(":")[2] or self.player
 
+    @property
+    def shows_cards(self) -> bool:
+        """Whether the loop that fills the bank shows cards to its Solver."""
+        return self.bank.partition(":")[0] == "loop"
 
-# `skilled` is given the bank that `naive`'s failures wrote: what is measured is how far cards carry from one player to another.
-ARMS = {arm.name: arm for arm in (Arm("naive", "naive"), Arm("skilled", "skilled", "loop:naive"))}
+
+# Both read the bank that `naive`'s failures wrote: what is measured is what cards do for a player that can follow them. `naive`
+# cannot, so the loop shows it none; all that it got wrong would be held against the cards, and eviction would empty the bank.
+ARMS = {arm.name: arm for arm in (Arm("naive", "naive", "blind"), Arm("skilled", "skilled", "blind:naive"))}
 
 
 def parse_arm(text: str) -> Arm:
@@ -52,9 +59,10 @@ def parse_arm(text: str) -> Arm:
 
 
 def _checked_bank(bank: str) -> str:
-    if bank in {"loop", "seeds"} or (bank.startswith("loop:") and len(bank) > len("loop:")):
+    source, colon, player = bank.partition(":")
+    if bank == "seeds" or (source in {"loop", "blind"} and bool(colon) == bool(player)):
         return bank
-    raise ConfigError(f"unknown bank {bank!r}; choose 'loop', 'loop:PLAYER' or 'seeds'")
+    raise ConfigError(f"unknown bank {bank!r}; choose 'loop', 'blind', 'loop:PLAYER', 'blind:PLAYER' or 'seeds'")
 
 
 def parse_arms(texts: list[str]) -> tuple[Arm, ...]:

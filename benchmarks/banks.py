@@ -37,6 +37,9 @@ class BankRequest:
     memory: dict[str, Any]
     """Fields of the loop's `MemoryConfig`."""
 
+    show_cards: bool = True
+    """Whether the loop shows cards to its Solver."""
+
 
 def make_bank(request: BankRequest, directory: Path) -> None:
     """Makes a bank and leaves it as `BANK_FILE` in a directory, and its counts as `STATS_FILE`.
@@ -62,6 +65,7 @@ def _distil(request: BankRequest, directory: Path) -> None:
         steps=request.steps,
         questions=request.questions,
         memory=request.memory,
+        show_cards=request.show_cards,
     )
     made = run_selfplay(config)
     if made != directory / BANK_FILE:

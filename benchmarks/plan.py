@@ -60,12 +60,13 @@ def make_plan(config: RunConfig, available: Mapping[str, int]) -> Plan:
 def bank_id(arm: Arm, seed: int) -> str:
     """Names a bank unit: arms whose banks come from the same player share one."""
     source = "".join(letter if letter.isalnum() else "-" for letter in arm.bank_player) or "seeds"
-    return f"bank-{source}-s{seed}"
+    return f"bank-{source}{'-blind' if arm.bank.startswith('blind') else ''}-s{seed}"
 
 
 def _bank_request(config: RunConfig, arm: Arm, seed: int) -> BankRequest:
     world = SUITES[config.suite].training_world(config.data, config.world_size, seed)
-    return BankRequest(arm.bank_player, seed, world, config.loop_steps, config.loop_questions, dict(config.loop_memory))
+    steps, questions, memory = config.loop_steps, config.loop_questions, dict(config.loop_memory)
+    return BankRequest(arm.bank_player, seed, world, steps, questions, memory, arm.shows_cards)
 
 
 def _evaluations(config: RunConfig, arm: Arm, benchmark: str, available: int) -> Iterator[EvalUnit]:

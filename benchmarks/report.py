@@ -17,7 +17,8 @@ _FIGURES = {
 }
 _BANKS = {
     "seeds": "the hand-written seed cards alone",
-    "loop": "distilled by the self-play loop from its own failures on train entities",
+    "loop": "distilled by the self-play loop from its own failures on train entities, as it read the growing bank",
+    "blind": "distilled by the self-play loop from its own failures on train entities, without any card in sight",
 }
 
 
@@ -105,8 +106,8 @@ def _describe_loop(config: Mapping[str, Any]) -> str:
     changes = ", ".join(f"`{name}` {value}" for name, value in config["loop_memory"].items())
     return (
         f"The loop played {config['loop_steps']} steps of {config['loop_questions']} questions, with the paper's memory "
-        f"settings but for {changes}. Its questions are about train entities; every question that was scored is about "
-        "held-out ones."
+        f"settings{f' but for {changes}' if changes else ''}. Its questions are about train entities; every question that was "
+        "scored is about held-out ones."
     )
 
 

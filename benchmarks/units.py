@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 from benchmarks.banks import BANK_FILE, BankRequest, make_bank, open_bank
 from benchmarks.records import Record, dump, make_record, read_json, write_json, write_records
 from benchmarks.suites import open_world, take_questions
-from sesa_env.errors import ConfigError
+from sesa_env.errors import ConfigError, RetrievalError
 from sesa_env.game import GameConfig
 from sesa_env.memory.base import MemorySnapshot
 from sesa_env.play import play_questions
@@ -157,6 +157,10 @@ def _play(
     player = load_player(unit.player, world, unit.seed)
     config = GameConfig(max_turns=unit.max_turns, top_k=unit.top_k)
     attempts = play_questions(world, questions, player, config, memory=memory, batch=unit.batch)
+    if failed := sum(attempt.failed_searches for attempt in attempts):
+        raise RetrievalError(
+            f"{unit.id}: {failed} searches failed, so its scores would mean nothing; mend the search and --resume"
+        )
     context = {
         "benchmark": unit.benchmark,
         "arm": unit.arm,

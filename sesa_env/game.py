@@ -183,7 +183,7 @@ class SearchGame:
         text, query = state.pending
         state.pending = None
         if passages is None:
-            state.failed_searches += 1
+            seat.failed_searches += 1
             self._go_on(seat, text, "Error: the search tool failed. Search again or go on without it.", 0.0, "search_failed")
         else:
             seat.searches_left -= 1
@@ -346,6 +346,7 @@ class SearchGame:
                 texts=(*(written for written, _ in seat.turns), text),
                 searches=tuple(seat.searches),
                 cards=tuple((hit.card.id, hit.similarity) for hit in state.cards),
+                failed_searches=seat.failed_searches,
             )
         )
         reward += self._earn(Role.SOLVER, "exact_match", float(correct))

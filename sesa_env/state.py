@@ -85,6 +85,7 @@ class Seat:
     turns: list[tuple[str, str]] = field(default_factory=list)
     searches: list[SearchCall] = field(default_factory=list)
     strikes: int = 0
+    failed_searches: int = 0
 
 
 @dataclass(slots=True)
@@ -104,4 +105,3 @@ class GameState:
     reject_reason: str = ""
     rewards: dict[str, dict[str, float]] = field(default_factory=dict)
     pending: tuple[str, str] | None = None
-    failed_searches: int = 0

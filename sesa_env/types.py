@@ -119,6 +119,7 @@ class Attempt:
         texts: what the Solver wrote, turn by turn.
         searches: the searches made, in order.
         cards: (card id, similarity) of each Skill Card shown, best first; () in Off mode.
+        failed_searches: searches that could not be carried out; an attempt with any says nothing about the player.
     """
 
     prediction: str
@@ -128,6 +129,7 @@ class Attempt:
     texts: tuple[str, ...] = ()
     searches: tuple[SearchCall, ...] = ()
     cards: tuple[tuple[str, float], ...] = ()
+    failed_searches: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,16 @@
 import gymnasium
 import pytest
 
-import sesa_env  # noqa: F401 - registers the environment
+import sesa_env
 from sesa_env.game import GameConfig, SearchGame
 from sesa_env.types import Passage, Question
 from sesa_env.worlds import World
 
 PASSAGES = [Passage(f"p{i}", f"Title {i}", "some sixty words of text " * 12, 1.0) for i in range(3)]
 QUESTION = Question("q", "Who is the spouse of the director of the film that opened the festival?", ("Corin Vale",))
-SCRIPT = ("<think>First the director.</think><search>festival opening film director</search>",) * 9 + ("<answer>nobody</answer>",)
+SCRIPT = ("<think>First the director.</think><search>festival opening film director</search>",) * 9 + (
+    "<answer>nobody</answer>",
+)
 ANSWERS = ("<answer>nobody</answer>",)
 
 

@@ -110,7 +110,7 @@ def test_a_killed_run_resumes_to_the_same_bytes(finished, tiny_data, tmp_path):
     arguments = command(tiny_data, out, "--workers", 2)
     _kill_when(arguments, lambda: len(list((out / "units").glob("eval-*"))) >= 8, signal.SIGKILL)
     assert 0 < len(list((out / "units").glob("eval-*"))) < len(list((finished / "units").glob("eval-*")))
-    (out / "units" / ".unfinished-eval-naive-nq-s1000-0-1").mkdir()
+    (out / "units" / ".unfinished-eval-naive-nq-s0-0-1").mkdir()
     resumed = run([*arguments, "--resume"])
     assert resumed.returncode == 0, resumed.stderr
     assert "are finished already" in resumed.stdout

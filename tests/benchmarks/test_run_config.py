@@ -19,11 +19,11 @@ def config(preset="smoke", arms=("naive", "skilled"), **more):
 
 
 def test_arms_are_read():
-    assert parse_arms(["naive", "mine=pkg.mod:make", "yours=pkg:make@seeds", "third=skilled@loop:naive"]) == (
+    assert parse_arms(["naive", "mine=pkg.mod:make", "yours=pkg:make@seeds", "third=skilled@blind:naive"]) == (
         ARMS["naive"],
         Arm("mine", "pkg.mod:make", "loop"),
         Arm("yours", "pkg:make", "seeds"),
-        Arm("third", "skilled", "loop:naive"),
+        Arm("third", "skilled", "blind:naive"),
     )
 
 
@@ -35,7 +35,9 @@ def test_arms_are_read():
         (["a/b=naive"], "becomes a directory"),
         ([".=naive"], "becomes a directory"),
         (["naive", "naive"], "came twice: naive"),
-        (["a=naive@gold"], "choose 'loop', 'loop:PLAYER' or 'seeds'"),
+        (["a=naive@gold"], "choose 'loop', 'blind', 'loop:PLAYER', 'blind:PLAYER' or 'seeds'"),
+        (["a=naive@loop:"], "unknown bank 'loop:'"),
+        (["a=naive@seeds:naive"], "unknown bank 'seeds:naive'"),
         ([], "no arm given"),
     ],
 )
@@ -54,7 +56,7 @@ def test_every_preset_makes_a_plan(preset):
     assert len(plan.banks) == scale.seeds
     assert all(unit.stop - unit.start <= scale.shard for unit in plan.evaluations)
     assert len({unit.id for unit in plan.units}) == len(plan.units)
-    assert min(made.seeds) >= DEVELOPMENT_SEEDS
+    assert max(made.seeds) < DEVELOPMENT_SEEDS
 
 
 def test_the_paper_s_preset_has_the_paper_s_numbers():
@@ -65,14 +67,24 @@ def test_the_paper_s_preset_has_the_paper_s_numbers():
 def test_arms_whose_banks_have_one_source_share_a_bank_unit():
     plan = make_plan(config(arms=["naive", "skilled", "own=skilled@loop", "hand=skilled@seeds"], seeds=2), PLENTY)
     assert {unit.id for unit in plan.banks} == {
-        f"bank-{name}-s{seed}" for name in ("naive", "skilled", "seeds") for seed in (1000, 1001)
+        f"bank-{name}-s{seed}" for name in ("naive-blind", "skilled", "seeds") for seed in (0, 1)
     }
-    assert {(unit.arm, unit.bank) for unit in plan.evaluations if unit.seed == 1001} == {
-        ("naive", "bank-naive-s1001"),
-        ("skilled", "bank-naive-s1001"),
-        ("own", "bank-skilled-s1001"),
-        ("hand", "bank-seeds-s1001"),
+    assert {(unit.arm, unit.bank) for unit in plan.evaluations if unit.seed == 1} == {
+        ("naive", "bank-naive-blind-s1"),
+        ("skilled", "bank-naive-blind-s1"),
+        ("own", "bank-skilled-s1"),
+        ("hand", "bank-seeds-s1"),
     }
+
+
+def test_only_a_solver_that_follows_cards_is_shown_any_in_the_loop():
+    plan = make_plan(config(arms=["naive", "own=skilled@loop"]), PLENTY)
+    assert {unit.request.player: unit.request.show_cards for unit in plan.banks} == {"naive": False, "skilled": True}
+
+
+def test_development_worlds_are_never_reported():
+    with pytest.raises(ConfigError, match="--seeds must be at most 1000"):
+        config(seeds=DEVELOPMENT_SEEDS + 1)
 
 
 def test_banks_come_from_train_entities_and_scores_from_held_out_ones():

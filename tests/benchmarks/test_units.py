@@ -12,7 +12,8 @@ from benchmarks.directory import begin
 from benchmarks.plan import make_plan
 from benchmarks.suites import BENCHMARKS
 from benchmarks.units import discard_unfinished, is_finished, run_unit, unit_from_json
-from sesa_env.errors import ConfigError
+from sesa_env.errors import ConfigError, RetrievalError
+from sesa_env.types import Attempt
 
 BOLD = "bold=tests.benchmarks.tiny:bold"
 
@@ -53,6 +54,17 @@ def test_a_unit_that_fails_leaves_nothing(plan, tmp_path, monkeypatch):
         run_unit(asdict(plan.evaluations[0]), str(tmp_path))
     assert not is_finished(tmp_path, plan.evaluations[0].id)
     assert [path.name for path in (tmp_path / "units").iterdir()] == [plan.banks[0].id]
+
+
+def test_a_failed_search_stops_the_unit(plan, tmp_path, monkeypatch):
+    def failed(world, questions, *rest, **options):
+        return [Attempt("", correct=False, malformed=True, failed_searches=1) for _ in questions]
+
+    monkeypatch.setattr(units, "play_questions", failed)
+    run_unit(asdict(plan.banks[0]), str(tmp_path))
+    with pytest.raises(RetrievalError, match="4 searches failed, so its scores would mean nothing"):
+        run_unit(asdict(plan.evaluations[0]), str(tmp_path))
+    assert not is_finished(tmp_path, plan.evaluations[0].id)
 
 
 def test_what_a_killed_unit_left_is_discarded(plan, tmp_path):

@@ -106,7 +106,8 @@ def test_a_failed_search_is_never_a_document_and_costs_no_search():
     assert "<information>" not in failed.observation
     assert game.view().searches_left == game.config.max_searches
     assert game.view().searches == ()
-    assert game.state.failed_searches == 1
+    game.act(RIGHT)
+    assert game.attempts[0].failed_searches == 1
 
 
 def test_a_group_plays_g_attempts_from_the_same_prompt():

@@ -59,6 +59,7 @@ def test_a_failed_retriever_fails_every_search_of_the_call_and_no_episode():
     attempts = play_questions(toy_world(), questions(4), Scripted(), GameConfig(max_turns=2))
     assert [attempt.end for attempt in attempts] == ["out_of_turns"] * 4
     assert all(attempt.searches == () for attempt in attempts)
+    assert [attempt.failed_searches for attempt in attempts] == [2, 2, 2, 2]
 
 
 def test_cards_are_shown_in_on_mode_only():
