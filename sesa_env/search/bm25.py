@@ -6,6 +6,7 @@ import importlib.util
 import json
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,7 +16,7 @@ import numpy as np
 from sesa_env.errors import ConfigError, missing_extra
 from sesa_env.search.base import Corpus
 from sesa_env.search.index_files import read_index, write_index
-from sesa_env.search.ranking import DECIMALS, Places, Scores, as_passages, best_of, best_of_each
+from sesa_env.search.ranking import as_passages, best_of
 from sesa_env.search.tokenise import Tokeniser
 from sesa_env.types import Passage
 
@@ -23,9 +24,6 @@ BACKENDS = ("auto", "numpy", "numba")
 
 NUMBA_PAYS_AFTER = 20_000
 """After how many queries of one retriever "auto" compiles: before, compiling costs more time than it saves."""
-
-# How many hits beyond k are fetched, so that a tie at the k-th place is seen whole; a longer tie is ranked over all passages.
-_SPARE = 16
 
 
 @dataclass(frozen=True)
@@ -92,14 +90,13 @@ class BM25Retriever:
     """BM25 over a corpus, Lucene's variant, by bm25s.
 
     Each distinct term of a query counts once. Scores are rounded to six decimals and ties go by corpus order, so the answers
-    are the same on every backend, with every number of threads, and after loading.
+    are the same on every backend and after loading.
 
     Args:
         corpus: the passages; at least one.
         settings: the ranking's settings.
         backend: "numpy"; "numba", compiled, about twice as fast after some seconds of compiling in each process; or "auto",
             which is numpy for the first `NUMBA_PAYS_AFTER` queries and then numba where it is installed.
-        threads: over how many threads numba spreads a batch of queries.
 
     Attributes:
         corpus: the passages.
@@ -112,14 +109,12 @@ class BM25Retriever:
 
     fingerprint: str
 
-    def __init__(self, corpus: Corpus, settings: BM25Settings = DEFAULTS, backend: str = "auto", threads: int = 1) -> None:
-        self._set(corpus, settings, backend, threads)
+    def __init__(self, corpus: Corpus, settings: BM25Settings = DEFAULTS, backend: str = "auto") -> None:
+        self._set(corpus, settings, backend)
         self._use(_build(corpus, settings))
 
-    def _set(self, corpus: Corpus, settings: BM25Settings, backend: str, threads: int) -> None:
-        if threads < 1:
-            raise ConfigError(f"threads must be at least 1; came {threads!r}")
-        self.corpus, self.settings, self._threads = corpus, settings, threads
+    def _set(self, corpus: Corpus, settings: BM25Settings, backend: str) -> None:
+        self.corpus, self.settings = corpus, settings
         self.fingerprint = retriever_fingerprint(corpus.fingerprint, settings)
         self._numba_after = _numba_after(backend)
         self._answered = 0
@@ -130,8 +125,7 @@ class BM25Retriever:
             array = np.asarray(index.scores[name])
             array.flags.writeable = False
             index.scores[name] = array
-        self._index, self._numba_index = index, copy.copy(index)
-        self._numba_index.backend = "numba"
+        self._index = index
 
     def save(self, directory: str | Path, replace: bool = True) -> None:
         """Writes the index, whole or not at all.
@@ -147,7 +141,7 @@ class BM25Retriever:
         write_index(Path(directory), self._index, facts, replace)
 
     @classmethod
-    def load(cls, directory: str | Path, corpus: Corpus, mmap: bool = True, backend: str = "auto", threads: int = 1) -> Self:
+    def load(cls, directory: str | Path, corpus: Corpus, mmap: bool = True, backend: str = "auto") -> Self:
         """Opens a saved index.
 
         Args:
@@ -155,53 +149,37 @@ class BM25Retriever:
             corpus: the passages that were indexed.
             mmap: map the files into memory instead of reading them; processes then share them.
             backend: as in the constructor.
-            threads: as in the constructor.
 
         Raises:
             StoreError: there is no index, it is damaged, or it is of another corpus.
         """
         index, settings = read_index(Path(directory), corpus, mmap, BM25Settings.from_json)
         retriever = cls.__new__(cls)
-        retriever._set(corpus, settings, backend, threads)
+        retriever._set(corpus, settings, backend)
         retriever._use(index)
         return retriever
 
     def search(self, queries: list[str], k: int) -> list[list[Passage]]:
         """Answers a batch of queries; see `Retriever.search`."""
         check_request(queries, k)
-        asked = {place: ids for place, query in enumerate(queries) if (ids := self._term_ids(query))}
-        ranked = dict(zip(asked, self._rank(list(asked.values()), k), strict=True)) if asked else {}
-        return [as_passages(self.corpus, *ranked[place]) if place in ranked else [] for place in range(len(queries))]
+        return [self._search_one(query, k) for query in queries]
 
-    def _term_ids(self, query: str) -> list[int]:
+    def _search_one(self, query: str, k: int) -> list[Passage]:
         vocabulary = self._index.vocab_dict
-        return [vocabulary[term] for term in self.settings.tokeniser.query_terms(query) if term in vocabulary]
+        ids = [vocabulary[term] for term in self.settings.tokeniser.query_terms(query) if term in vocabulary]
+        if not ids:
+            return []
+        self._answered += 1
+        index = self._index if self._answered <= self._numba_after else self._compiled
+        # bm25s's own selection leaves ties to chance, so only the scores are taken from it.
+        return as_passages(self.corpus, *best_of(index.get_scores_from_ids(ids), k))
 
-    def _rank(self, term_ids: list[list[int]], k: int) -> list[tuple[Scores, Places]]:
-        compiled = self._answered >= self._numba_after
-        self._answered += len(term_ids)
-        return self._rank_compiled(term_ids, k) if compiled else [self._rank_one(ids, k) for ids in term_ids]
-
-    def _rank_one(self, ids: list[int], k: int) -> tuple[Scores, Places]:
-        return best_of(self._index.get_scores_from_ids(ids), k)
-
-    def _rank_compiled(self, term_ids: list[list[int]], k: int) -> list[tuple[Scores, Places]]:
-        """Takes the best from bm25s, whose choice among equals at the last place fetched is arbitrary.
-
-        Where the last score fetched is below the k-th, the passages that tie for the k-th place were all fetched.
-        """
-        fetch = min(k + _SPARE, len(self.corpus))
-        places, scores = self._numba_index.retrieve(
-            term_ids, k=fetch, show_progress=False, n_threads=self._threads, backend_selection="numba"
-        )
-        scores = np.round(scores, DECIMALS)
-        last = scores.min(axis=-1)
-        counts, scores, places = best_of_each(scores, places, k)
-        whole = ((last < scores[:, -1]) | (last <= 0) | (fetch == len(self.corpus))).tolist()
-        return [
-            (scores[row, : counts[row]], places[row, : counts[row]]) if whole[row] else self._rank_one(ids, k)
-            for row, ids in enumerate(term_ids)
-        ]
+    @cached_property
+    def _compiled(self) -> Any:
+        """The same index, scored by numba."""
+        index = copy.copy(self._index)
+        index.activate_numba_scorer()
+        return index
 
 
 def _numba_after(backend: str) -> float:
