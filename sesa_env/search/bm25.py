@@ -95,8 +95,8 @@ class BM25Retriever:
     Args:
         corpus: the passages; at least one.
         settings: the ranking's settings.
-        backend: "numpy"; "numba", compiled, about twice as fast after some seconds of compiling in each process; or "auto",
-            which is numpy for the first `NUMBA_PAYS_AFTER` queries and then numba where it is installed.
+        backend: "numpy"; "numba", compiled, up to twice as fast after about a second of compiling; or "auto", which is numpy
+            for the first `NUMBA_PAYS_AFTER` queries and then numba where it is installed.
 
     Attributes:
         corpus: the passages.

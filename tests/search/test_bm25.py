@@ -115,8 +115,9 @@ def test_auto_changes_to_numba_in_midstream_unseen(corpus, queries, monkeypatch)
     pytest.importorskip("numba")
     monkeypatch.setattr(bm25, "NUMBA_PAYS_AFTER", 5)
     auto, slow = BM25Retriever(corpus), BM25Retriever(corpus, backend="numpy")
-    for query in queries[:12]:
+    for place, query in enumerate(queries[:12]):
         assert ranked(auto.search([query], 3)) == ranked(slow.search([query], 3))
+        assert ("_compiled" in vars(auto)) == (place >= 5)
 
 
 def test_a_batch_is_its_queries_one_by_one(corpus, queries):
