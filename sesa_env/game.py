@@ -109,7 +109,7 @@ class SearchGame:
         return View(
             role=seat.role,
             prompt=seat.prompt,
-            turns=tuple(seat.turns),
+            turns=tuple((turn.text, turn.observation) for turn in state.transcript[seat.first_turn :]),
             question=state.question.text if solving and state.question else "",
             target=target.answer if target else "",
             hops=target.hops if target else 0,
@@ -243,10 +243,12 @@ class SearchGame:
         return amount
 
     def _record(self, actor: Role, text: str, observation: str, reward: float, event: str, *, truncated: bool = False) -> None:
-        """Closes a turn; the seat has been advanced already, so its absence means that the episode is over."""
+        """Closes a seat's last turn; the next seat is there already, and its absence means that the episode is over."""
         state = self.state
         over = state.seat is None
         state.transcript.append(Turn(actor, text, observation, reward, event, over and not truncated, over and truncated))
+        if state.seat is not None:
+            state.seat.first_turn = len(state.transcript)
 
     def _go_on(self, seat: Seat, text: str, observation: str, reward: float, event: str) -> None:
         """Ends a turn after which the same seat acts again, if it has turns left."""
@@ -257,7 +259,6 @@ class SearchGame:
             observation += f"\nThis is your last turn. Write {_FINISH[seat.role]} now."
         elif seat.searches_left == 0 and event == "search":
             observation += f"\nYou have no searches left. Write {_FINISH[seat.role]} now."
-        seat.turns.append((text, observation))
         self.state.transcript.append(Turn(seat.role, text, observation, reward, event, False, False))
 
     def _malformed(self, text: str, message: str) -> None:
@@ -343,7 +344,7 @@ class SearchGame:
                 correct=correct,
                 malformed=end != "answered",
                 end=end,
-                texts=(*(written for written, _ in seat.turns), text),
+                texts=(*(turn.text for turn in state.transcript[seat.first_turn :]), text),
                 searches=tuple(seat.searches),
                 cards=tuple((hit.card.id, hit.similarity) for hit in state.cards),
                 failed_searches=seat.failed_searches,

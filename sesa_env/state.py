@@ -76,13 +76,16 @@ Outcome = Turn
 
 @dataclass(slots=True)
 class Seat:
-    """One seat's part of an episode: a Challenger's turn at posing, or one Solver attempt."""
+    """One seat's part of an episode: a Challenger's turn at posing, or one Solver attempt.
+
+    Its turns are those of the transcript from `first_turn` on.
+    """
 
     role: Role
     prompt: str
     turns_left: int
     searches_left: int
-    turns: list[tuple[str, str]] = field(default_factory=list)
+    first_turn: int = 0
     searches: list[SearchCall] = field(default_factory=list)
     strikes: int = 0
     failed_searches: int = 0
