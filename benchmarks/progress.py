@@ -62,7 +62,7 @@ def print_outcome(root: Path, table: Table) -> None:
     ours = [row for group in table.groups[:-1] for row in group]
     shown = RichTable(
         Header(justify="left", no_wrap=True),
-        *(f"{row['arm']} {row['mode']}" for row in ours),
+        *(Header(f"{row['arm']}\n{row['mode']}", justify="right", overflow="fold") for row in ours),
         title=table.caption,
         title_justify="left",
     )

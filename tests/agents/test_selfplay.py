@@ -9,6 +9,8 @@ import pytest
 
 from agents.selfplay import BANK, METRICS, SelfPlayConfig, main, read_metrics, run_selfplay
 from sesa_env.errors import ConfigError, StoreError
+from sesa_env.game import GameConfig, SearchGame
+from sesa_env.grading import contains_answer
 from sesa_env.memory.bank import SkillBank
 from sesa_env.play import play_questions
 from sesa_env.players.load import load_player
@@ -168,6 +170,22 @@ def test_skilled_beats_itself_with_the_cards_distilled_from_naives_failures(tmp_
         type(attempt)(**{**vars_of(attempt), "cards": ()})
         for attempt in play_questions(world, questions[:40], naive, memory=memory)
     ]
+
+
+def test_no_prompt_gives_the_answer_away(tmp_path):
+    """With a distilled bank, what the Solver reads before it searches holds no answer but the question's own words."""
+    path = run_selfplay(config(tmp_path, steps=12, questions=16, show_cards=False, memory={"consolidate_every": 2}))
+    world = make_world("miniwiki", **WORLD)
+    with opened(path) as bank:
+        game = SearchGame(world, GameConfig(group_size=1), bank.snapshot())
+    asked = [*world.graph.questions(150, split="test", seed=1), *world.graph.questions(150, split="train", seed=1)]
+    shown = 0
+    for question in asked:
+        prompt = game.reset(question)
+        shown += len(game.view().cards)
+        names_it_itself = contains_answer(question.text, question.answers) or question.family == "yesno"
+        assert names_it_itself or not contains_answer(prompt, question.answers), prompt
+    assert shown > 100
 
 
 def vars_of(attempt):
