@@ -1,27 +1,23 @@
 """A world: a corpus with its search tool, its verifier and its pools of questions and targets, made by name."""
 
 import hashlib
-import inspect
 import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sesa_env.corpus.flashrag import Benchmarks, load_benchmarks, load_questions
+from sesa_env.corpus.miniwiki import MiniWiki
 from sesa_env.corpus.seeds import load_targets, mentioned_titles
 from sesa_env.errors import ConfigError
+from sesa_env.plain import build
 from sesa_env.search.base import Corpus, Retriever, Verifier
-from sesa_env.search.bm25 import BM25Settings
 from sesa_env.search.corpus import ListCorpus
-from sesa_env.search.shared import shared_bm25
-from sesa_env.search.tokenise import Tokeniser
 from sesa_env.types import Question, Target
-
-if TYPE_CHECKING:
-    from sesa_env.corpus.miniwiki import MiniWiki
+from sesa_env.world_options import FlashragOptions, MiniWikiOptions
 
 
 @dataclass(frozen=True)
@@ -56,46 +52,26 @@ _made: dict[str, World] = {}
 def make_world(corpus: str = "miniwiki", **options: Any) -> World:
     """Makes a world by name, once a process: the same arguments give the same object.
 
-    "miniwiki" is the built-in invented encyclopaedia. Its options are those of `sesa_env.corpus.miniwiki.MiniWiki`, and
-
-    - `split` ("train"): the half of the entities, "train" or "test", that questions and targets are about;
-    - `benchmark` (None): the questions are of this mixture, for example "nq"; None mixes all families;
-    - `families` (None): without a benchmark, weights by family, for example {"bridge": 1.0};
-    - `n_questions` (200), `n_targets` (1000), `pool_seed` (0): the pools.
-
-    "flashrag" is a directory of real benchmarks (see `sesa_env.corpus.flashrag`), one corpus over their union. Its options are
-
-    - `data`: the directory; must be given;
-    - `benchmarks` (None): a list of names; None takes all that are found;
-    - `limit` (None): the first so many questions of each benchmark;
-    - `questions` (None): a file of questions, JSONL or verl parquet, to take instead of the benchmarks' own;
-    - `targets` (None): a file of targets as SSP publishes them; None samples `n_targets` (1000) titles by `pool_seed` (0), none
-      of which is an answer of any question read.
-
-    Both take `k1`, `b` and `stop_words` for BM25, and `index_dir`, a directory that keeps indices between processes.
-
     Args:
-        corpus: the world's name.
-        options: JSON values.
+        corpus: "miniwiki", the built-in invented encyclopaedia, or "flashrag", a directory of real benchmarks.
+        options: JSON values: the fields of `sesa_env.world_options.MiniWikiOptions` or `FlashragOptions`.
 
     Returns:
         The world, to be treated as read-only.
 
     Raises:
-        ConfigError: an unknown name or option, a missing directory, malformed files.
+        ConfigError: an unknown name or option, an option of another type or out of range, a missing directory, malformed files.
         StoreError: a damaged index in `index_dir`.
     """
-    factory = _FACTORIES.get(corpus)
-    if factory is None:
-        raise ConfigError(f"the corpus must be one of {', '.join(sorted(_FACTORIES))}; came {corpus!r}; type corpus='miniwiki'")
-    known = _options(factory)
-    unknown = [name for name in options if name not in known]
-    if unknown:
-        raise ConfigError(f"corpus {corpus!r} has no option {', '.join(map(repr, unknown))}; it has {', '.join(sorted(known))}")
-    key = _key(corpus, {name: default for name, default in known.items() if default is not inspect.Parameter.empty} | options)
+    names = sorted(_WORLDS)
+    if corpus not in names:
+        raise ConfigError(f"the corpus must be one of {', '.join(names)}; came {corpus!r}; type corpus='miniwiki'")
+    kind, factory = _WORLDS[corpus]
+    given = build(kind, options, f"make_world({corpus!r})")
+    key = _key(corpus, asdict(given))
     with _lock:
         if key not in _made:
-            _made[key] = factory(**options)
+            _made[key] = factory(given)
         return _made[key]
 
 
@@ -104,21 +80,6 @@ def _key(corpus: str, options: dict[str, Any]) -> str:
         return json.dumps([corpus, options], sort_keys=True)
     except TypeError as error:
         raise ConfigError(f"the options of a world must be JSON values (names, numbers, lists); {error}") from error
-
-
-def _options(factory: Callable[..., World]) -> dict[str, Any]:
-    """Returns the options of a world with their defaults."""
-    parameters = dict(inspect.signature(factory).parameters)
-    if parameters.pop("wiki", None) is not None:
-        from sesa_env.corpus.miniwiki import MiniWiki
-
-        parameters |= inspect.signature(MiniWiki).parameters
-    return {name: parameter.default for name, parameter in parameters.items()}
-
-
-def _settings(k1: float | None, b: float | None, stop_words: Sequence[str]) -> BM25Settings:
-    given = {name: value for name, value in (("k1", k1), ("b", b)) if value is not None}
-    return BM25Settings(**given, tokeniser=Tokeniser(tuple(stop_words)))
 
 
 def _assemble(
@@ -138,37 +99,21 @@ def _assemble(
 
 
 @lru_cache(maxsize=8)
-def _wiki(options: str) -> tuple["MiniWiki", ListCorpus]:
-    """Makes a MiniWiki and its corpus once for all worlds on it; `options` is JSON."""
-    from sesa_env.corpus.miniwiki import MiniWiki
-
-    wiki = MiniWiki(**json.loads(options))
+def _wiki(arguments: str) -> tuple[MiniWiki, ListCorpus]:
+    """Makes a MiniWiki and its corpus once for all worlds on it; `arguments` is JSON."""
+    wiki = MiniWiki(**json.loads(arguments))
     return wiki, ListCorpus(wiki.passages())
 
 
-def _miniwiki(
-    split: str = "train",
-    benchmark: str | None = None,
-    families: Mapping[str, float] | None = None,
-    n_questions: int = 200,
-    n_targets: int = 1000,
-    pool_seed: int = 0,
-    k1: float | None = None,
-    b: float | None = None,
-    stop_words: Sequence[str] = (),
-    index_dir: str | None = None,
-    **wiki: Any,
-) -> World:
-    graph, corpus = _wiki(json.dumps(wiki, sort_keys=True))
-    if benchmark is not None and families is not None:
-        raise ConfigError(f"give benchmark or families, not both; came benchmark={benchmark!r}, families={families!r}")
-    if benchmark is not None:
-        questions = graph.benchmark(benchmark, n_questions, split=split, seed=pool_seed)
+def _miniwiki(options: MiniWikiOptions) -> World:
+    graph, corpus = _wiki(json.dumps(options.wiki()))
+    pool: dict[str, Any] = {"n": options.n_questions, "split": options.split, "seed": options.pool_seed}
+    if options.benchmark is not None:
+        questions = graph.benchmark(options.benchmark, **pool)
     else:
-        questions = graph.questions(n_questions, split=split, families=families, seed=pool_seed)
-    targets = graph.targets(n_targets, split=split, seed=pool_seed)
-    retriever = shared_bm25(corpus, _settings(k1, b, stop_words), index_dir)
-    return _assemble("miniwiki", corpus, retriever, graph, (questions, targets), graph)
+        questions = graph.questions(families=options.families, **pool)
+    targets = graph.targets(options.n_targets, split=options.split, seed=options.pool_seed)
+    return _assemble("miniwiki", corpus, options.open(corpus), graph, (questions, targets), graph)
 
 
 @lru_cache(maxsize=4)
@@ -178,42 +123,27 @@ def _benchmarks(data: Path, names: tuple[str, ...] | None) -> tuple[Benchmarks, 
     return loaded, ListCorpus(loaded.passages)
 
 
-def _flashrag(
-    data: str | None = None,
-    benchmarks: Sequence[str] | None = None,
-    limit: int | None = None,
-    questions: str | None = None,
-    targets: str | None = None,
-    n_targets: int = 1000,
-    pool_seed: int = 0,
-    k1: float | None = None,
-    b: float | None = None,
-    stop_words: Sequence[str] = (),
-    index_dir: str | None = None,
-) -> World:
+def _flashrag(options: FlashragOptions) -> World:
     from sesa_env.players.reader import ScriptedReader
 
-    if data is None:
-        raise ConfigError("corpus 'flashrag' needs data=DIR, a directory that holds NAME/test.jsonl and NAME/corpus.jsonl.gz")
-    if limit is not None and limit < 1:
-        raise ConfigError(f"limit must be at least 1 question a benchmark, or None for all; came {limit!r}")
-    if isinstance(benchmarks, str):
-        raise ConfigError(f"benchmarks must be a list of names; came the string {benchmarks!r}; write [{benchmarks!r}]")
-    loaded, corpus = _benchmarks(Path(data).absolute(), None if benchmarks is None else tuple(benchmarks))
+    loaded, corpus = _benchmarks(Path(options.data).absolute(), options.benchmarks)
     read = [question for of_one in loaded.questions.values() for question in of_one]
-    asked = [question for of_one in loaded.questions.values() for question in of_one[:limit]]
-    if questions is not None:
-        asked = list(load_questions(questions)[:limit])
-    seeds = _seeds(corpus, [*read, *asked], targets, n_targets, pool_seed)
-    retriever = shared_bm25(corpus, _settings(k1, b, stop_words), index_dir)
-    return _assemble("flashrag", corpus, retriever, ScriptedReader(), (asked, seeds))
+    asked = [question for of_one in loaded.questions.values() for question in of_one[: options.limit]]
+    if options.questions is not None:
+        asked = list(load_questions(options.questions)[: options.limit])
+    targets = _targets(options, corpus, [*read, *asked])
+    return _assemble("flashrag", corpus, options.open(corpus), ScriptedReader(), (asked, targets))
 
 
-def _seeds(corpus: Corpus, read: Sequence[Question], path: str | None, n: int, seed: int) -> tuple[Target, ...]:
+def _targets(options: FlashragOptions, corpus: Corpus, read: Sequence[Question]) -> tuple[Target, ...]:
     """Returns the targets; no benchmark answer may seed training, so the answers of all questions that were read are barred."""
-    if path is not None:
-        return load_targets(path)
-    return mentioned_titles(corpus, n, seed, forbidden=[answer for question in read for answer in question.answers])
+    if options.targets is not None:
+        return load_targets(options.targets)
+    barred = [answer for question in read for answer in question.answers]
+    return mentioned_titles(corpus, options.n_targets, options.pool_seed, forbidden=barred)
 
 
-_FACTORIES: dict[str, Callable[..., World]] = {"miniwiki": _miniwiki, "flashrag": _flashrag}
+_WORLDS: dict[str, tuple[type[Any], Callable[[Any], World]]] = {
+    "miniwiki": (MiniWikiOptions, _miniwiki),
+    "flashrag": (FlashragOptions, _flashrag),
+}

@@ -1,15 +1,20 @@
+import inspect
 import json
 import os
 import subprocess
 import sys
+from dataclasses import asdict
 
 import pytest
 
+from sesa_env.corpus.miniwiki import MiniWiki
 from sesa_env.errors import ConfigError, StoreError
 from sesa_env.search.base import Corpus, Retriever
+from sesa_env.world_options import WikiOptions
 from sesa_env.worlds import make_world
 
 SMALL = {"size": 400, "n_questions": 20, "n_targets": 12}
+BAD_WEIGHTS = (float("nan"), float("inf"), -1, "1", True, None, [1])
 
 
 @pytest.fixture
@@ -138,23 +143,51 @@ def test_a_damaged_index_in_the_directory_is_told(data, tmp_path):
     ("options", "message"),
     [
         ({"corpus": "wiki"}, r"one of flashrag, miniwiki; came 'wiki'"),
-        ({"corpus": "miniwiki", "sise": 3}, r"no option 'sise'; it has .*n_questions.*size"),
-        ({"corpus": "flashrag", "size": 3}, r"no option 'size'; it has .*benchmarks.*data"),
+        ({"corpus": ["miniwiki"]}, r"one of flashrag, miniwiki; came \['miniwiki'\]"),
+        ({"corpus": "miniwiki", "sise": 3}, r"'miniwiki'.*'sise' is not known; expected some of .*n_questions.*size"),
+        ({"corpus": "flashrag", "size": 3}, r"'flashrag'.*'size' is not known; expected some of .*benchmarks.*data"),
         ({"corpus": "flashrag"}, "needs data=DIR"),
         ({"corpus": "flashrag", "data": "/nowhere/at/all"}, "no directory /nowhere/at/all"),
         ({"corpus": "flashrag", "data": "DATA", "benchmarks": ["trivia"]}, "'trivia' in .*; it holds nq, popqa"),
-        ({"corpus": "flashrag", "data": "DATA", "benchmarks": "nq"}, "write \\['nq'\\]"),
+        ({"corpus": "flashrag", "data": "DATA", "benchmarks": "nq"}, "benchmarks: expected a list; got str 'nq'"),
+        ({"corpus": "flashrag", "data": "DATA", "benchmarks": [3]}, r"benchmarks\[0\]: expected str; got int 3"),
+        ({"corpus": "flashrag", "data": "DATA", "limit": "3"}, "limit: expected int; got str '3'"),
+        ({"corpus": "flashrag", "data": "DATA", "n_targets": -1}, "n_targets must be at least 0; came -1"),
+        ({"corpus": "flashrag", "data": "DATA", "pool_seed": -1}, "pool_seed must be at least 0; came -1"),
+        ({"corpus": "flashrag", "data": 3}, "data: expected str; got int 3"),
         ({"corpus": "flashrag", "data": "DATA", "limit": 0}, "limit"),
         ({"corpus": "flashrag", "data": "DATA", "stop_words": ["The"]}, "stop word"),
         ({"corpus": "miniwiki", "benchmark": "nq", "families": {"single": 1.0}}, "not both"),
-        ({"corpus": "miniwiki", "seed": {1}}, "JSON values"),
+        ({"corpus": "miniwiki", "seed": {1}}, r"seed: expected int; got set \{1\}"),
+        ({"corpus": "miniwiki", "size": 400.0}, "size: expected int; got float 400.0"),
+        ({"corpus": "miniwiki", "zipf": float("nan")}, "zipf must be from 0 to 100; got nan"),
+        ({"corpus": "miniwiki", "families": {"single": {1}}}, "JSON values"),
+        *(
+            ({"corpus": "miniwiki", "families": {"single": 1, "rare": weight}}, "weights of 0 or more")
+            for weight in BAD_WEIGHTS
+        ),
+        ({"corpus": "miniwiki", "families": {}}, "weights of 0 or more"),
+        ({"corpus": "miniwiki", "families": {"single": 0}}, "weights of 0 or more"),
+        ({"corpus": "miniwiki", "families": {"bridges": 1}}, "families must map some of single"),
+        ({"corpus": "miniwiki", "families": ["single"]}, r"families: expected Mapping; got list \['single'\]"),
+        ({"corpus": "miniwiki", "benchmark": ["nq"]}, r"benchmark: expected str; got list \['nq'\]"),
+        ({"corpus": "miniwiki", "n_questions": "5"}, "n_questions: expected int; got str '5'"),
+        ({"corpus": "miniwiki", "n_questions": -1}, "n_questions must be at least 0; came -1"),
+        ({"corpus": "miniwiki", "stop_words": "the"}, "stop_words: expected a list; got str 'the'"),
         ({"corpus": "miniwiki", "k1": -1}, "k1"),
+        ({"corpus": "miniwiki", "k1": "x"}, "k1: expected float; got str 'x'"),
+        ({"corpus": "miniwiki", "k1": float("nan")}, "k1=nan"),
     ],
 )
 def test_wrong_options_are_told_with_what_there_is(data, options, message):
     given = {name: data if value == "DATA" else value for name, value in options.items()}
     with pytest.raises(ConfigError, match=message):
         make_world(**given)
+
+
+def test_the_options_of_miniwiki_are_the_arguments_of_miniwiki():
+    arguments = {name: argument.default for name, argument in inspect.signature(MiniWiki).parameters.items()}
+    assert asdict(WikiOptions()) == arguments
 
 
 def test_a_world_does_not_depend_on_the_hash_seed(data):

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
@@ -275,11 +276,15 @@ def _split(split: str) -> int:
 
 
 def _weights(families: Mapping[str, float], names: Sequence[str]) -> list[float]:
-    unknown = [name for name in names if name not in FAMILIES]
-    weights = [float(families[name]) for name in names]
-    if unknown or not names or min(weights) < 0 or sum(weights) <= 0:
+    given = [families[name] for name in names]
+    weights = [float(weight) for weight in given if _is_weight(weight)]
+    if len(weights) < len(names) or not set(names) <= set(FAMILIES) or sum(weights) <= 0:
         raise ConfigError(f"families must map some of {', '.join(FAMILIES)} to weights of 0 or more; got {dict(families)!r}")
     return weights
+
+
+def _is_weight(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
 
 
 def _require(name: str, value: float, low: float, high: float) -> None:

@@ -1,0 +1,124 @@
+"""The options of each world, as JSON gives them: `sesa_env.plain.build` checks their names and types, each class its ranges."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from sesa_env.errors import ConfigError
+from sesa_env.search.base import Corpus
+from sesa_env.search.bm25 import DEFAULTS, BM25Retriever, BM25Settings
+from sesa_env.search.shared import shared_bm25
+from sesa_env.search.tokenise import Tokeniser
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions:
+    """The search tool of a world.
+
+    Attributes:
+        k1: as in `sesa_env.search.bm25.BM25Settings`.
+        b: likewise.
+        stop_words: words that are neither indexed nor searched.
+        index_dir: a directory that keeps indices between processes; None keeps nothing.
+    """
+
+    k1: float = DEFAULTS.k1
+    b: float = DEFAULTS.b
+    stop_words: tuple[str, ...] = ()
+    index_dir: str | None = None
+
+    def open(self, corpus: Corpus) -> BM25Retriever:
+        """Returns the process's search tool over a corpus with these options; see `shared_bm25`."""
+        return shared_bm25(corpus, BM25Settings(self.k1, self.b, Tokeniser(self.stop_words)), self.index_dir)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolOptions:
+    """How many targets a world offers, and by which seed its pools are drawn.
+
+    Attributes:
+        n_targets: how many targets, at least 0.
+        pool_seed: at least 0.
+    """
+
+    n_targets: int = 1000
+    pool_seed: int = 0
+
+    def __post_init__(self) -> None:
+        _at_least("n_targets", self.n_targets, 0)
+        _at_least("pool_seed", self.pool_seed, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WikiOptions:
+    """The arguments of `sesa_env.corpus.miniwiki.MiniWiki`, which says what they mean and checks their ranges."""
+
+    seed: int = 0
+    size: int = 1000
+    relations: int = 24
+    phrasings: int = 2
+    zipf: float = 0.7
+    distance: float = 0.8
+    aliases: float = 0.3
+    decoys: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class MiniWikiOptions(WikiOptions, SearchOptions, PoolOptions):
+    """The options of "miniwiki", the built-in invented encyclopaedia.
+
+    Attributes:
+        split: the half of the entities, "train" or "test", that questions and targets are about.
+        benchmark: the questions are of this mixture, for example "nq"; None mixes all families.
+        families: without a benchmark, weights by family, for example {"bridge2": 1.0}.
+        n_questions: how many questions, at least 0.
+    """
+
+    split: str = "train"
+    benchmark: str | None = None
+    families: Mapping[str, float] | None = None
+    n_questions: int = 200
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _at_least("n_questions", self.n_questions, 0)
+        if self.benchmark is not None and self.families is not None:
+            raise ConfigError(f"give benchmark or families, not both; came {self.benchmark!r} and {self.families!r}")
+
+    def wiki(self) -> dict[str, Any]:
+        """Returns the arguments of the `MiniWiki`."""
+        return {field.name: getattr(self, field.name) for field in fields(WikiOptions)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlashragOptions(SearchOptions, PoolOptions):
+    """The options of "flashrag", a directory of real benchmarks (see `sesa_env.corpus.flashrag`), one corpus over their union.
+
+    Attributes:
+        data: the directory; must be given.
+        benchmarks: names; None takes all that are found.
+        limit: the first so many questions of each benchmark, at least 1; None takes all.
+        questions: a file of questions, JSONL or verl parquet, to take instead of the benchmarks' own.
+        targets: a file of targets as SSP publishes them; None samples `n_targets` titles by `pool_seed`. No answer of any
+            benchmark in the directory, loaded or not, becomes a target either way.
+    """
+
+    data: str = ""
+    benchmarks: tuple[str, ...] | None = None
+    limit: int | None = None
+    questions: str | None = None
+    targets: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.data:
+            raise ConfigError(
+                "corpus 'flashrag' needs data=DIR, a directory that holds NAME/test.jsonl and NAME/corpus.jsonl.gz"
+            )
+        if self.limit is not None:
+            _at_least("limit", self.limit, 1)
+
+
+def _at_least(name: str, value: int, low: int) -> None:
+    if value < low:
+        raise ConfigError(f"{name} must be at least {low}; came {value!r}")
