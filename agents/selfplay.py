@@ -69,9 +69,9 @@ class SelfPlayConfig:
     """Fields of `MemoryConfig`; the defaults are the paper's."""
     primed: bool = True
     """Whether the bank begins with the hand-written cards."""
-    show_cards: bool = True
-    """Whether the Solver reads the bank while it plays (the paper). False for a Solver that cannot follow cards: whatever it is
-    shown, its failures would be held against the cards, and they would all be evicted."""
+    show_cards: bool = False
+    """Whether the Solver reads the bank while it plays, as the paper's does. `naive` cannot follow cards: its failures would be
+    held against whatever it was shown, and every card would be evicted."""
     bootstrap: int = 0
     """Questions of the bootstrap phase, whose failures give the mined cards before the first step; the paper mines 142."""
 
@@ -93,8 +93,8 @@ class SelfPlay:
         if not self.world.targets:
             raise ConfigError(f"world {config.world!r} has no targets for the Challenger; expected at least one")
         self.players: dict[Role, Player] = {
-            Role.CHALLENGER: load_player(config.challenger, self.world, config.seed),
-            Role.SOLVER: load_player(config.solver, self.world, config.seed),
+            Role.CHALLENGER: load_player(config.challenger, self.world, config.seed, Role.CHALLENGER),
+            Role.SOLVER: load_player(config.solver, self.world, config.seed, Role.SOLVER),
         }
         self.teacher = load_teacher(config.teacher, self.world)
         self.out = Path(config.out)
@@ -193,6 +193,7 @@ def _row(step: int, stats: dict[str, Any], games: Sequence[SearchGame]) -> dict[
         "valid": len(groups),
         "rejected": dict(sorted(Counter(game.state.reject_reason for game in games if game.state.reject_reason).items())),
         "distinct_questions": len({group.question.text for group in groups}),
+        "hops_asked": round(float(np.mean([game.state.task.hops for game in games])), 6),
         "hops": round(float(np.mean([group.question.hops for group in groups])), 6) if groups else 0.0,
         "solve_rate": round(float(np.mean(rates)), 6) if rates else 0.0,
         "frontier": sum(0 < rate < 1 for rate in rates),
@@ -246,7 +247,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--bootstrap", type=int, default=SelfPlayConfig.bootstrap, help="questions to mine permanent cards from"
     )
-    parser.add_argument("--no-cards", dest="show_cards", action="store_false", help="the Solver does not read the bank")
+    parser.add_argument("--show-cards", action="store_true", help="the Solver reads the bank while it plays")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
     options = vars(parser.parse_args(arguments))
     resume = options.pop("resume")

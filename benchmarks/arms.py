@@ -18,10 +18,10 @@ class Arm:
     player: str
     """The Solver: a built-in's short name, or `module:factory` of your own."""
 
-    bank: str = "loop"
-    """Where the bank comes from: `loop` (distilled by the loop from this player's own failures on train entities, as it reads
-    the growing bank: the paper), `blind` (the same, but the loop shows it no cards), `loop:PLAYER` or `blind:PLAYER` (from that
-    player's failures), or `seeds` (the hand-written cards alone)."""
+    bank: str = ""
+    """Where the bank comes from. `loop`: distilled by the loop from this player's own failures on train entities, as it reads
+    the growing bank (the paper). `blind`: the same, but the loop shows it no cards. `loop:PLAYER`, `blind:PLAYER`: from that
+    player's failures. `seeds`: the hand-written cards alone. "": the suite's choice, `seeds` on real data, else `loop`."""
 
     @property
     def bank_player(self) -> str:
@@ -55,7 +55,7 @@ def parse_arm(text: str) -> Arm:
         raise ConfigError(f"unknown arm {text!r}; choose from {', '.join(sorted(ARMS))}, or give NAME=module:factory")
     if not _NAME.fullmatch(name):
         raise ConfigError(f"the arm's name {name!r} becomes a directory: use letters, digits, '.', '_' and '-' only")
-    return Arm(name, player, _checked_bank(bank or "loop"))
+    return Arm(name, player, _checked_bank(bank) if bank else "")
 
 
 def _checked_bank(bank: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from benchmarks.arms import Arm
+from benchmarks.arms import ARMS, Arm
 from benchmarks.suites import BENCHMARKS, SUITES
 from sesa_env.errors import ConfigError
 
@@ -103,7 +103,7 @@ class RunConfig:
 
 
 def make_config(
-    suite: str, preset: str, arms: tuple[Arm, ...], data: str = "", seeds: int = 0, questions: int = 0
+    suite: str, preset: str, arms: tuple[Arm, ...], data: str = "", seeds: int | None = None, questions: int | None = None
 ) -> RunConfig:
     """Builds a run's configuration.
 
@@ -112,8 +112,8 @@ def make_config(
         preset: a name in `PRESETS`.
         arms: the players to compare.
         data: directory of the real benchmarks, for suites that read one.
-        seeds: how many seeds; 0 for the preset's number.
-        questions: how many questions of each benchmark at most; 0 for the preset's number.
+        seeds: how many seeds; None for the preset's number.
+        questions: how many questions of each benchmark at most; None for the preset's number.
 
     Raises:
         ConfigError: a value is unknown or does not fit the others; the message says what exists.
@@ -122,12 +122,10 @@ def make_config(
     needs_data = choose("suite", suite, SUITES).needs_data
     if needs_data != bool(data):
         raise ConfigError(f"--suite {suite} {'needs' if needs_data else 'takes no'} --data DIR")
-    if suite_bank := SUITES[suite].bank:
-        arms = tuple(replace(arm, bank=suite_bank) for arm in arms)
     for option, number in (("--seeds", seeds), ("--questions", questions)):
-        if number < 0:
+        if number is not None and number < 1:
             raise ConfigError(f"{option} must be at least 1, but is {number}")
-    if seeds > DEVELOPMENT_SEEDS:
+    if seeds is not None and seeds > DEVELOPMENT_SEEDS:
         raise ConfigError(
             f"--seeds must be at most {DEVELOPMENT_SEEDS}, since later worlds are for development, but is {seeds}"
         )
@@ -135,7 +133,7 @@ def make_config(
         suite=suite,
         preset=preset,
         data=data,
-        arms=arms,
+        arms=tuple(_with_bank(arm, suite) for arm in arms),
         seeds=tuple(range(seeds or scale.seeds)),
         questions={name: _count(name, scale, questions) for name in BENCHMARKS},
         world_size=scale.world_size,
@@ -145,7 +143,17 @@ def make_config(
     )
 
 
-def _count(benchmark: str, scale: Preset, limit: int) -> int:
+def _with_bank(arm: Arm, suite: str) -> Arm:
+    """Settles an arm's bank: where the suite has only one, a built-in arm, or one that names no bank, gets that."""
+    only = SUITES[suite].bank
+    if not only:
+        return replace(arm, bank=arm.bank or "loop")
+    if arm.bank not in ("", only) and arm != ARMS.get(arm.name):
+        raise ConfigError(f"arm {arm.name!r}: {suite} has no train entities to distil from; expected @{only}, got @{arm.bank}")
+    return replace(arm, bank=only)
+
+
+def _count(benchmark: str, scale: Preset, limit: int | None) -> int:
     count = scale.bamboogle if benchmark == "bamboogle" else scale.questions
     return min(limit, count) if benchmark == "bamboogle" and limit else limit or count
 

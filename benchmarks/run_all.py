@@ -45,10 +45,10 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         nargs="+",
         default=list(ARMS),
         metavar="ARM",
-        help=f"what to compare, the baseline first: {', '.join(ARMS)}, or NAME=module:factory[@loop|@loop:PLAYER|@seeds]",
+        help=f"what to compare, the baseline first: {', '.join(ARMS)}, or NAME=module:factory[@BANK], see docs/harness.md",
     )
-    parser.add_argument("--seeds", type=int, default=0, metavar="N", help="how many seeds (default: the preset's)")
-    parser.add_argument("--questions", type=int, default=0, metavar="N", help="questions a benchmark (default: the preset's)")
+    parser.add_argument("--seeds", type=int, metavar="N", help="how many seeds (default: the preset's)")
+    parser.add_argument("--questions", type=int, metavar="N", help="questions a benchmark (default: the preset's)")
     parser.add_argument("--out", default="", metavar="DIR", help="where to write (default: runs/SUITE-PRESET)")
     parser.add_argument("--resume", action="store_true", help="finish the run in --out")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (default: one a core)")

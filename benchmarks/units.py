@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 from benchmarks.banks import BANK_FILE, BankRequest, make_bank, open_bank
 from benchmarks.records import Record, dump, make_record, read_json, write_json, write_records
 from benchmarks.suites import open_world, take_questions
-from sesa_env.errors import ConfigError, RetrievalError
+from sesa_env.errors import ConfigError, RetrievalError, SesaError
 from sesa_env.game import GameConfig
 from sesa_env.memory.base import MemorySnapshot
 from sesa_env.play import play_questions
@@ -206,13 +206,20 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 2:
         sys.stderr.write("usage: python -m benchmarks.units OUT UNIT\n")
         return 2
-    root, wanted = arguments
-    units = {unit["id"]: unit for unit in read_json(Path(root) / "plan.json")["units"]}
+    try:
+        sys.stdout.buffer.write(dump(_run_by_name(*arguments)))
+    except SesaError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 2
+    return 0
+
+
+def _run_by_name(root: str, wanted: str) -> Json:
+    units: dict[str, Json] = {unit["id"]: unit for unit in read_json(Path(root) / "plan.json")["units"]}
     if wanted not in units:
         raise ConfigError(f"{root} has no unit {wanted!r}; its plan.json lists {len(units)} of them")
     run_unit(units[wanted], root)
-    sys.stdout.buffer.write(dump(units[wanted]))
-    return 0
+    return units[wanted]
 
 
 if __name__ == "__main__":

@@ -65,6 +65,9 @@ def check_env(make: EnvFactory, seed: int = 0) -> list[str]:
     Raises:
         CheckError: the first check that failed, with what was expected and what came.
     """
+    space = make().action_space
+    if not all(text in space for text in WELL_FORMED):
+        raise CheckError(f"expected an environment whose actions are texts; its action space is {space}")
     for name, check in CHECKS.items():
         try:
             check(make, seed)

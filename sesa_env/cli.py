@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         return int(options.run(options))
-    except SesaError as error:
+    except (SesaError, gymnasium.error.Error) as error:
         sys.stderr.write(f"sesa: {error}\n")
         return 2
 
@@ -59,7 +59,7 @@ def _list(_: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    ours = gymnasium.spec(options.id).name.startswith("SESA-")
+    ours = options.id.rpartition(":")[2].startswith("SESA-")
     roles: list[dict[str, Any]] = [{}, *({"role": role.value} for role in Role)] if ours else [{}]
     for kwargs in roles:
         passed = check_env(partial(gymnasium.make, options.id, **kwargs))

@@ -122,7 +122,10 @@ class SearchEnv(gymnasium.Env[str, str]):
         super().reset(seed=seed)
         chosen = self._chosen_task(options or {})
         if chosen is not None:
-            return self._begin(chosen)
+            begun = self._begin(chosen)
+            if self.game.actor is None:
+                raise SesaError(f"the inner Challenger posed no valid question for {chosen}: {self.game.state.reject_reason}")
+            return begun
         tries = 1 if self._opponent is None or self.role is Role.CHALLENGER else _POSING_TRIES
         for _ in range(tries):
             pool = self.game.world.questions if self._ready_questions else self.game.world.targets
@@ -251,4 +254,4 @@ def _opponent(role: Role | None, opponent: str | None, world: World) -> Player |
         return None
     from sesa_env.players.load import load_player
 
-    return load_player(name, world)
+    return load_player(name, world, role=Role.SOLVER if role is Role.CHALLENGER else Role.CHALLENGER)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sesa_env.errors import ConfigError, ProtocolError, RetrievalError, SesaError
-from sesa_env.grading import exact_match
+from sesa_env.grading import contains_answer, exact_match
 from sesa_env.memory.base import CardHit, MemorySnapshot
 from sesa_env.players.base import View
 from sesa_env.prompts import load_prompt
@@ -142,9 +142,15 @@ class SearchGame:
 
         Returns:
             The query that must be answered with `resume`; None when the turn is complete: it is then `state.transcript[-1]`.
+
+        Raises:
+            SesaError: no episode is running, a search is pending, or `text` is no string. Whatever the verifier or the search
+                for noise raises leaves too, with the episode as it was: the same turn can be played again.
         """
         state = self.state
         seat = state.seat or self._seat()
+        if not isinstance(text, str):
+            raise SesaError(f"the {seat.role.value}'s turn: expected a string; got {type(text).__name__} {text!r}")
         if state.pending is not None:
             raise SesaError("a search is pending; expected resume(passages), got submit(text)")
         if not text.isascii():
@@ -163,7 +169,11 @@ class SearchGame:
         elif action.kind == "answer":
             self._end_attempt(text, action.content, "answered")
         else:
-            self._pose(text, action.content)
+            try:
+                self._pose(text, action.content)
+            except Exception:
+                seat.turns_left += 1
+                raise
         return None
 
     def resume(self, passages: Sequence[Passage] | None) -> Outcome:
@@ -284,7 +294,7 @@ class SearchGame:
         """Puts a posed question through the filters, then RAG verification; a valid one goes to the Solver group."""
         state, seat = self.state, self._seat()
         assert isinstance(state.task, Target)
-        proposal = state.proposal = Proposal(content, state.task, tuple(seat.searches))
+        proposal = Proposal(content, state.task, tuple(seat.searches))
         reason = reject_reason(proposal, self.config.validity)
         if reason:
             self._reject(text, reason)
@@ -293,6 +303,10 @@ class SearchGame:
         if verdict is None:
             self._reject(text, "unverified")
             return
+        answers = tuple(dict.fromkeys((*state.task.answers, *verdict.answers)))
+        if contains_answer(content, answers):  # the verifier may know further spellings, which will be accepted too
+            self._reject(text, "answer_in_question")
+            return
         own = {passage.id: passage for call in proposal.searches for passage in call.passages}
         evidence = verdict.evidence or tuple(own)
         found = (own.get(passage_id) or self.world.corpus.find(passage_id) for passage_id in evidence)
@@ -300,8 +314,8 @@ class SearchGame:
         question = Question(
             id=f"posed:{state.task.id}:{state.seed}",
             text=content,
-            answers=tuple(dict.fromkeys((*state.task.answers, *verdict.answers))),
-            hops=state.task.hops,
+            answers=answers,
+            hops=verdict.hops or state.task.hops,
             family=verdict.family,
             evidence=evidence,
             entities=verdict.entities,

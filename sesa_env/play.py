@@ -20,6 +20,7 @@ def play(games: Sequence[SearchGame], players: Mapping[Role, Player]) -> None:
 
     Raises:
         ConfigError: a seat comes up that nobody plays.
+        SesaError: a player's turn is no string, or a verifier failed (see `SearchGame.submit`).
     """
     while running := [game for game in games if game.actor is not None]:
         for role in Role:
@@ -40,18 +41,23 @@ def _ask(player: Player, views: Sequence[View]) -> list[str]:
 
 def _step(games: Sequence[SearchGame], texts: Sequence[str]) -> None:
     """One turn of each game; all the searches it takes go to the retriever together."""
-    queries = [game.submit(text) for game, text in zip(games, texts, strict=True)]
-    waiting = [(game, query) for game, query in zip(games, queries, strict=True) if query is not None]
+    submitted = [(game, game.submit(text)) for game, text in zip(games, texts, strict=True)]
+    waiting = [(game, query) for game, query in submitted if query is not None]
     if not waiting:
         return
-    game = waiting[0][0]
-    hits: Sequence[Sequence[Passage] | None]
-    try:
-        hits = game.world.retriever.search([query for _, query in waiting], game.config.top_k)
-    except RetrievalError:
-        hits = [None] * len(waiting)
-    for (game, _), found in zip(waiting, hits, strict=True):
+    queries = [query for _, query in waiting]
+    for (game, _), found in zip(waiting, _search(waiting[0][0], queries), strict=True):
         game.resume(found)
+
+
+def _search(game: SearchGame, queries: list[str]) -> Sequence[Sequence[Passage] | None]:
+    """Searches together; if that fails, one by one, so that a query which cannot be answered harms no other game."""
+    try:
+        return game.world.retriever.search(queries, game.config.top_k)
+    except RetrievalError:
+        if len(queries) == 1:
+            return [None]
+        return [found for query in queries for found in _search(game, [query])]
 
 
 def play_questions(

@@ -1,28 +1,43 @@
 """What is named on a command line or in a configuration: a built-in's short name, or anyone's own as `module:factory`."""
 
 import importlib
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from sesa_env.errors import ConfigError
 
 
-def load_factory(kind: str, name: str, built_in: Mapping[str, str], example: str) -> Callable[..., Any]:
-    """Finds a factory by name.
+def make_plugin(kind: str, name: str, built_in: Mapping[str, str], example: str, *arguments: Any, **options: Any) -> Any:
+    """Finds a factory by name and calls it.
 
     Args:
         kind: what it makes, for the error message, for example "player".
         name: a key of `built_in`, or "module:factory"; the module must be importable.
         built_in: "module:factory" by short name.
         example: what to type, for the error message.
+        *arguments: handed to the factory.
+        **options: handed to the factory.
 
     Returns:
-        The factory.
+        What the factory returned.
 
     Raises:
-        ConfigError: the name is not of that form, or there is no such module or factory.
+        ConfigError: the name is not of that form, there is no such module or factory, or it takes other arguments. What the
+            factory itself raises leaves as it is.
     """
     where = f"{kind} {name!r}"
+    factory = _find(where, name, built_in, example)
+    try:
+        inspect.signature(factory).bind(*arguments, **options)
+    except TypeError as error:
+        raise ConfigError(f"{where}: the factory cannot be called as it should be: {error}; type {example}") from error
+    except ValueError:
+        pass  # some callables of C have no signature to look at
+    return factory(*arguments, **options)
+
+
+def _find(where: str, name: str, built_in: Mapping[str, str], example: str) -> Callable[..., Any]:
     module_name, colon, attribute = built_in.get(name, name).partition(":")
     if not (colon and module_name and attribute):
         raise ConfigError(f"{where}: expected one of {', '.join(built_in)} or module:factory; type {example}")

@@ -7,6 +7,7 @@ tag.
 """
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -23,7 +24,13 @@ _TAG = re.compile(r"<(/?)(think|search|answer|question|information|skills)>")
 _PLAIN_TURN = re.compile(r"\s*+(?:<think>[^<]*+</think>\s*+)?<(search|answer|question)>([^<]*+)</\1>\s*+")
 # Wider than `_TAG`: upper case and blanks would not parse, but a language model could still read them as tags.
 _TAG_LIKE = re.compile(r"<(?=[\s/]{0,8}(?:think|search|answer|question|information|skills)\b)", re.IGNORECASE)
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ud800-\udfff\ufeff]+")
+# A passage stands on one line, so a heading inside it can only pose as another hit of the same search.
+_HEADING_LIKE = re.compile(r"\b(Doc \d{1,9}) (?=\(Title:)")
+_HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Cn"})  # control, format, surrogate, unassigned
+# Invisible though of other categories: joiners, fillers, variation selectors.
+_BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0") | frozenset(
+    chr(code) for first, last in ((0xFE00, 0xFE0F), (0xE0100, 0xE01EF)) for code in range(first, last + 1)
+)
 
 
 class Action(NamedTuple):
@@ -98,21 +105,28 @@ def _names(allowed: frozenset[str]) -> str:
 
 
 def clean(text: str, limit: int | None = None) -> str:
-    """Makes foreign text safe to show: on one line, without control characters and tags, cut after `limit` characters.
+    """Makes foreign text safe to show: on one line, without invisible characters and tags, cut after `limit` characters.
 
     Args:
         text: text from a corpus, a card, a data set or the other player.
         limit: the greatest number of characters kept of the text before escaping; None for all.
 
     Returns:
-        The text on one line, `<` before a tag name written as `&lt;`.
+        The text on one line, `<` before a tag name written as `&lt;`, a heading of a search result set apart by a colon.
     """
     if limit is not None and len(text) > limit:
         text = text[:limit] + "..."
     text = " ".join(text.split())
-    if not text.isprintable():
-        text = _CONTROL.sub("", text)
+    if not (text.isascii() and text.isprintable()):
+        hidden = {ord(character): None for character in set(text) if _is_hidden(character)}
+        text = " ".join(text.translate(hidden).split())
+    if "(Title:" in text:
+        text = _HEADING_LIKE.sub(r"\1: ", text)
     return _TAG_LIKE.sub("&lt;", text) if "<" in text else text
+
+
+def _is_hidden(character: str) -> bool:
+    return unicodedata.category(character) in _HIDDEN_CATEGORIES or character in _BLANKS
 
 
 @lru_cache(maxsize=16384)
@@ -135,7 +149,7 @@ def render_information(passages: Sequence[Passage], limit: int) -> str:
 
 
 def render_cards(cards: Sequence[CardHit]) -> str:
-    """Renders Skill Cards for the Solver's prompt, with their similarity but without their counters (paper, section 4).
+    """Renders Skill Cards for the Solver's prompt, without similarities and counters (paper, section 4).
 
     Returns:
         A `<skills>` block with a trailing blank line, or "" without cards.

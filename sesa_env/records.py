@@ -139,6 +139,8 @@ class EpisodeRecord:
 
 
 def _turn(data: Mapping[str, Any]) -> Turn:
+    if not isinstance(data["text"], str):
+        raise TypeError(f"a turn's text must be a string; got {data['text']!r}")
     return Turn(**{**data, "actor": Role(data["actor"])})
 
 
@@ -183,8 +185,10 @@ def replay(record: EpisodeRecord, memory: str | None = None) -> str:
     if fingerprint != record.memory:
         return f"memory: recorded {record.memory or 'none'}, now {fingerprint or 'none'}"
     game = SearchGame(world, config, snapshot)
-    noise = None if record.noise is None else [passage for i in record.noise if (passage := world.corpus.find(i)) is not None]
-    game.reset(record.task, seed=record.seed, noise=noise)
+    noise = None if record.noise is None else [world.corpus.find(passage_id) for passage_id in record.noise]
+    if noise is not None and None in noise:
+        return f"noise: recorded {record.noise}, of which the corpus lacks some"
+    game.reset(record.task, seed=record.seed, noise=noise)  # type: ignore[arg-type]  # None was just ruled out
     return _first_difference(record, game)
 
 

@@ -7,7 +7,7 @@ from sesa_env.errors import ConfigError
 from sesa_env.memory.base import CardHit
 from sesa_env.rewards import RewardConfig
 from sesa_env.types import Attempt, Passage, Question, Role, SearchCall, Target
-from sesa_env.validity import Proposal, ValidityConfig
+from sesa_env.validity import ValidityConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,6 @@ class GameState:
     cards: tuple[CardHit, ...] = ()
     attempts: list[Attempt] = field(default_factory=list)
     transcript: list[Turn] = field(default_factory=list)
-    proposal: Proposal | None = None
     evidence: tuple[Passage, ...] = ()
     reject_reason: str = ""
     rewards: dict[str, dict[str, float]] = field(default_factory=dict)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from sesa_env.errors import ConfigError, TeacherError
 from sesa_env.memory.base import CardDraft, Distiller, Failure, SkillCard
-from sesa_env.plugins import load_factory
+from sesa_env.plugins import make_plugin
 from sesa_env.worlds import World
 
 
@@ -55,7 +55,7 @@ def load_teacher(name: str, world: World) -> Distiller:
     Raises:
         ConfigError: the name is not of that form, there is no such module or factory, or what it returned is no distiller.
     """
-    teacher = load_factory("teacher", name, BUILT_IN, _EXAMPLE)(world)
+    teacher = make_plugin("teacher", name, BUILT_IN, _EXAMPLE, world)
     if not callable(getattr(teacher, "distil", None)) or not isinstance(getattr(teacher, "name", None), str):
         raise ConfigError(f"teacher {name!r}: expected an object with name and distil(failures, cards); got {teacher!r}")
     return teacher  # type: ignore[no-any-return]

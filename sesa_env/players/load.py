@@ -1,8 +1,12 @@
 """Players by name: "naive", "skilled", "challenger", or anyone's own as "module:factory"."""
 
-from sesa_env.errors import ConfigError
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sesa_env.errors import ConfigError, SesaError
 from sesa_env.players.base import Player
-from sesa_env.plugins import load_factory
+from sesa_env.plugins import make_plugin
+from sesa_env.types import Passage, Role, Verdict
 from sesa_env.worlds import World
 
 BUILT_IN = {
@@ -15,13 +19,15 @@ BUILT_IN = {
 _EXAMPLE = "for example my_players:make_solver, where make_solver(world, seed=0) returns the player"
 
 
-def load_player(name: str, world: World, seed: int = 0) -> Player:
+def load_player(name: str, world: World, seed: int = 0, role: Role = Role.SOLVER) -> Player:
     """Makes a player.
 
     Args:
         name: a short name from `BUILT_IN`, or "module:factory"; the module must be importable.
-        world: the world that it will play on, handed to the factory.
+        world: the world that it will play on, handed to the factory; to a Solver's without questions, targets, graph and
+            verifier, since each of them knows the answers.
         seed: of the player's own randomness, handed to the factory.
+        role: the seat it will take.
 
     Returns:
         What `factory(world, seed=seed)` returned.
@@ -29,7 +35,20 @@ def load_player(name: str, world: World, seed: int = 0) -> Player:
     Raises:
         ConfigError: the name is not of that form, there is no such module or factory, or what it returned is no player.
     """
-    player = load_factory("player", name, BUILT_IN, _EXAMPLE)(world, seed=seed)
+    seen = world if role is Role.CHALLENGER else without_answers(world)
+    player = make_plugin("player", name, BUILT_IN, _EXAMPLE, seen, seed=seed)
     if not callable(getattr(player, "act", None)):
         raise ConfigError(f"player {name!r}: expected the factory to return an object with act(view) -> str; got {player!r}")
-    return player  # type: ignore[no-any-return]
+    return player  # type: ignore[no-any-return]  # it has just been looked at
+
+
+def without_answers(world: World) -> World:
+    """Returns a world as a Solver's factory may see it: passages and search tool, and nothing that knows an answer."""
+    return replace(world, questions=(), targets=(), graph=None, verifier=_Closed())
+
+
+class _Closed:
+    """Stands where the verifier was."""
+
+    def verify(self, question: str, passages: Sequence[Passage]) -> Verdict | None:
+        raise SesaError("a Solver is given no verifier: it would know the answers")

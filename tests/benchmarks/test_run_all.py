@@ -152,7 +152,7 @@ def test_resuming_a_finished_run_changes_nothing(finished, tiny_data, tmp_path):
     ("more", "said"),
     [
         ([], "is not empty; add --resume"),
-        (["--resume", "--seeds", 2], "seeds: [1000] -> [1000, 1001]"),
+        (["--resume", "--seeds", 2], "seeds: [0] -> [0, 1]"),
         (["--resume", "--questions", 2], "questions.nq: 20 -> 2"),
     ],
 )

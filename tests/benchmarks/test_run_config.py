@@ -21,7 +21,7 @@ def config(preset="smoke", arms=("naive", "skilled"), **more):
 def test_arms_are_read():
     assert parse_arms(["naive", "mine=pkg.mod:make", "yours=pkg:make@seeds", "third=skilled@blind:naive"]) == (
         ARMS["naive"],
-        Arm("mine", "pkg.mod:make", "loop"),
+        Arm("mine", "pkg.mod:make", ""),
         Arm("yours", "pkg:make", "seeds"),
         Arm("third", "skilled", "blind:naive"),
     )
@@ -103,12 +103,21 @@ def test_shards_cover_each_question_once():
 def test_real_data_has_no_train_entities_so_every_bank_is_written_by_hand():
     made = make_config("flashrag", "smoke", parse_arms(["naive", "skilled"]), data="somewhere")
     assert {arm.bank for arm in made.arms} == {"seeds"}
+    for bank in ("", "@seeds"):
+        assert make_config("flashrag", "smoke", parse_arms([f"a=skilled{bank}"]), data="x").arms[0].bank == "seeds"
+    with pytest.raises(ConfigError, match="arm 'a': flashrag has no train entities to distil from; expected @seeds, got @loop"):
+        make_config("flashrag", "smoke", parse_arms(["a=skilled@loop"]), data="x")
+
+
+def test_an_arm_that_names_no_bank_gets_the_loop_s_on_the_built_in_world():
+    assert [arm.bank for arm in config(arms=["naive", "a=skilled"]).arms] == ["blind", "loop"]
 
 
 @pytest.mark.parametrize("option", ["seeds", "questions"])
-def test_negative_numbers_are_refused(option):
-    with pytest.raises(ConfigError, match=f"--{option} must be at least 1"):
-        config(**{option: -1})
+@pytest.mark.parametrize("number", [0, -1])
+def test_numbers_below_one_are_refused(option, number):
+    with pytest.raises(ConfigError, match=f"--{option} must be at least 1, but is {number}"):
+        config(**{option: number})
 
 
 def test_fewer_questions_never_ask_more_of_bamboogle():

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 
 import gymnasium
@@ -190,6 +191,31 @@ def test_an_opponent_that_never_poses_is_named(tmp_path, monkeypatch):
         make(role="solver", opponent="mute:make").reset(seed=0)
 
 
+def test_a_chosen_target_that_the_inner_challenger_cannot_pose_about_is_named():
+    env = make(role="solver", opponent="challenger")
+    with pytest.raises(SesaError, match="posed no valid question for Target"):
+        env.reset(options={"target": {"id": "t", "answer": "Nowhere to be found", "hops": 1}})
+
+
+def test_a_solvers_factory_sees_nothing_that_knows_an_answer(tmp_path, monkeypatch):
+    (tmp_path / "spy.py").write_text(
+        "seen = {}\nclass P:\n    def act(self, view):\n        return '<answer>a</answer>'\n"
+        "def solver(world, seed=0):\n    seen['solver'] = world\n    return P()\n"
+        "def challenger(world, seed=0):\n    seen['challenger'] = world\n    return P()\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    make(role="challenger", opponent="spy:solver")
+    make(role="solver", opponent="spy:challenger")
+    import spy
+
+    solver, challenger = spy.seen["solver"], spy.seen["challenger"]
+    assert (solver.questions, solver.targets, solver.graph) == ((), (), None)
+    with pytest.raises(SesaError, match="would know the answers"):
+        solver.verifier.verify("Who?", ())
+    assert solver.retriever is challenger.retriever
+    assert challenger.graph is not None
+
+
 def test_step_before_reset_and_after_the_end():
     env = make(role="solver").unwrapped
     with pytest.raises(SesaError, match="call reset"):
@@ -323,6 +349,21 @@ def test_the_checker_names_what_is_wrong():
 
     with pytest.raises(CheckError, match="same seed, same episode: seed 0: expected a second reset to agree"):
         check_env(Leaky)
+
+
+def test_the_checker_wants_texts_and_the_command_says_so(capsys):
+    from sesa_env.cli import main
+
+    assert main(["check", "CartPole-v1"]) == 2
+    assert "expected an environment whose actions are texts" in capsys.readouterr().err
+    assert main(["check", "NoSuchThing-v0"]) == 2
+    assert "NoSuchThing" in capsys.readouterr().err
+
+
+def test_a_recorded_noise_document_that_is_gone_is_a_difference():
+    env = make(role="solver")
+    record = replace(play_some(env, 0), noise=("gone",))
+    assert replay(record).startswith("noise: recorded ('gone',)")
 
 
 def test_roles_are_strings_everywhere():

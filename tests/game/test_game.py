@@ -2,12 +2,13 @@
 
 import json
 import pickle
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sesa_env.errors import ConfigError, SesaError
+from sesa_env.errors import ConfigError, SesaError, TeacherError
 from sesa_env.game import GameConfig, SearchGame
 from sesa_env.rewards import RewardConfig
 from sesa_env.types import Passage, Question, Role, Target
@@ -384,6 +385,48 @@ def test_misuse_says_what_to_do():
 def test_bad_rules_are_refused(name):
     with pytest.raises(ConfigError, match=f"{name}: expected a whole number of at least 1; got 0"):
         GameConfig(**{name: 0})
+
+
+def test_an_outage_of_the_verifier_leaves_the_episode_as_it_was():
+    class Flaky(ToyVerifier):
+        out = True
+
+        def verify(self, question, passages):
+            if self.out:
+                raise TeacherError("the judge is out")
+            return super().verify(question, passages)
+
+    flaky = Flaky()
+    game = challenger_game(toy_world(verifier=flaky))
+    game.act(SEARCH)
+    before = game.snapshot()
+    with pytest.raises(TeacherError, match="judge is out"):
+        game.act(POSE)
+    assert game.state == before
+    flaky.out = False
+    assert game.act(POSE).event == "question"
+
+
+def test_the_recorded_hops_are_the_verifiers_not_the_targets():
+    class TwoHops(ToyVerifier):
+        def verify(self, question, passages):
+            return replace(super().verify(question, passages), hops=2)
+
+    for verifier, hops in ((TwoHops(), 2), (ToyVerifier(), 1)):
+        game = challenger_game(toy_world(verifier=verifier))
+        game.act(SEARCH)
+        game.act(POSE)
+        assert game.question.hops == hops
+
+
+def test_a_spelling_that_only_the_verifier_knows_may_not_stand_in_the_question_either():
+    class Aliases(ToyVerifier):
+        def verify(self, question, passages):
+            return replace(super().verify(question, passages), answers=("Corin Vale", "the lawful spouse"))
+
+    game = challenger_game(toy_world(verifier=Aliases()))
+    game.act(SEARCH)
+    assert game.act(POSE).event == "rejected:answer_in_question"
 
 
 def test_evidence_not_in_the_corpus_is_left_out():

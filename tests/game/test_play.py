@@ -2,7 +2,7 @@
 
 import pytest
 
-from sesa_env.errors import ConfigError
+from sesa_env.errors import ConfigError, SesaError
 from sesa_env.game import GameConfig, SearchGame
 from sesa_env.play import play, play_questions
 from sesa_env.types import Question, Role
@@ -55,11 +55,20 @@ def test_batch_players_are_asked_in_batches():
     assert player.batches == [3, 3]
 
 
-def test_a_failed_retriever_fails_every_search_of_the_call_and_no_episode():
+def test_a_query_that_fails_harms_no_other_game_of_the_batch():
     attempts = play_questions(toy_world(), questions(4), Scripted(), GameConfig(max_turns=2))
-    assert [attempt.end for attempt in attempts] == ["out_of_turns"] * 4
-    assert all(attempt.searches == () for attempt in attempts)
-    assert [attempt.failed_searches for attempt in attempts] == [2, 2, 2, 2]
+    assert [attempt.end for attempt in attempts] == ["answered"] * 3 + ["out_of_turns"]
+    assert [attempt.failed_searches for attempt in attempts] == [0, 0, 0, 2]
+    assert attempts[3].searches == ()
+
+
+def test_a_player_that_returns_no_text_is_named():
+    class Silent:
+        def act(self, view):
+            return None
+
+    with pytest.raises(SesaError, match="the solver's turn: expected a string; got NoneType"):
+        play_questions(toy_world(), [QUESTION], Silent())
 
 
 def test_cards_are_shown_in_on_mode_only():

@@ -59,6 +59,7 @@ def test_short_names_make_players(name, make_world):
         ("outside_players:missing", "has no 'missing'"),
         ("outside_players:number", "not callable"),
         ("outside_players:broken", r"act\(view\)"),
+        ("os:getcwd", "cannot be called as it should be"),
         ("..:make", "no module"),
     ],
 )
