@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from sesa_env.corpus.flashrag import Benchmarks, load_benchmarks, load_questions
+from sesa_env.corpus.flashrag import Benchmarks, answers_of_all, load_benchmarks, load_questions
 from sesa_env.corpus.miniwiki import MiniWiki
 from sesa_env.corpus.seeds import load_targets, mentioned_titles
 from sesa_env.errors import ConfigError
@@ -127,20 +127,21 @@ def _flashrag(options: FlashragOptions) -> World:
     from sesa_env.players.reader import ScriptedReader
 
     loaded, corpus = _benchmarks(Path(options.data).absolute(), options.benchmarks)
-    read = [question for of_one in loaded.questions.values() for question in of_one]
     asked = [question for of_one in loaded.questions.values() for question in of_one[: options.limit]]
     if options.questions is not None:
         asked = list(load_questions(options.questions)[: options.limit])
-    targets = _targets(options, corpus, [*read, *asked])
+    targets = _targets(options, corpus, asked)
     return _assemble("flashrag", corpus, options.open(corpus), ScriptedReader(), (asked, targets))
 
 
-def _targets(options: FlashragOptions, corpus: Corpus, read: Sequence[Question]) -> tuple[Target, ...]:
-    """Returns the targets; no benchmark answer may seed training, so the answers of all questions that were read are barred."""
+def _targets(options: FlashragOptions, corpus: Corpus, asked: Sequence[Question]) -> tuple[Target, ...]:
+    """Returns the targets, none of them an answer of a question asked or of any benchmark in the directory, loaded or not."""
+    if options.targets is None and not options.n_targets:
+        return ()
+    barred = {*answers_of_all(options.data), *(answer for question in asked for answer in question.answers)}
     if options.targets is not None:
-        return load_targets(options.targets)
-    barred = [answer for question in read for answer in question.answers]
-    return mentioned_titles(corpus, options.n_targets, options.pool_seed, forbidden=barred)
+        return load_targets(options.targets, barred)
+    return mentioned_titles(corpus, options.n_targets, options.pool_seed, barred)
 
 
 _WORLDS: dict[str, tuple[type[Any], Callable[[Any], World]]] = {

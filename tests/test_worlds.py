@@ -111,6 +111,30 @@ def test_no_flashrag_answer_is_a_target_even_beyond_the_limit(data):
     )
 
 
+@pytest.mark.parametrize("options", [{}, {"questions": "OWN"}])
+def test_answers_of_benchmarks_that_are_not_loaded_are_no_targets(data, tmp_path, options):
+    asked = {"id": "1", "question": "who", "golden_answers": ["Alda Nq 5"]}
+    (tmp_path / "own.jsonl").write_text(json.dumps(asked))
+    (tmp_path / "data" / "popqa" / "test.jsonl").write_text(json.dumps(asked | {"golden_answers": ["alda nq 7"]}))
+    given = {name: str(tmp_path / "own.jsonl") for name in options}
+    answers = {target.answer for target in make_world("flashrag", data=data, benchmarks=["nq"], **given).targets}
+    assert answers == {f"Alda Nq {place}" for place in ((3, 4, 6, 8) if options else (3, 4, 5, 6, 8))}
+
+
+def test_no_target_of_a_file_is_an_answer(data, tmp_path):
+    pool = [{"ground_truth": answer, "search_turns": 2} for answer in ("Rome", "Alda Nq 1", ["One", "alda popqa 1"])]
+    (tmp_path / "pool.jsonl").write_text("\n".join(map(json.dumps, pool)))
+    world = make_world("flashrag", data=data, benchmarks=["nq"], targets=str(tmp_path / "pool.jsonl"))
+    assert [target.answer for target in world.targets] == ["Rome"]
+
+
+def test_a_malformed_benchmark_that_is_not_loaded_is_told_where_targets_are_sampled(data, tmp_path):
+    (tmp_path / "data" / "popqa" / "test.jsonl").write_text("{")
+    assert not make_world("flashrag", data=data, benchmarks=["nq"], n_targets=0).targets
+    with pytest.raises(ConfigError, match=r"popqa.test\.jsonl, line 1"):
+        make_world("flashrag", data=data, benchmarks=["nq"])
+
+
 def test_flashrag_takes_questions_and_targets_from_files(data, tmp_path):
     (tmp_path / "own.jsonl").write_text(json.dumps({"id": 1, "question": "who", "golden_answers": ["Alda Nq 5"]}))
     (tmp_path / "pool.jsonl").write_text(json.dumps({"ground_truth": "Rome", "search_turns": 2}))

@@ -51,14 +51,39 @@ def answers(value: Any, name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(undo_csv(answer.strip()) for answer in value))
 
 
-def metadata(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns the record's metadata; {} where it has none."""
-    value = record.get("metadata")
+def mapping(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Returns the record's object of this name; {} where it has none."""
+    value = record.get(name)
     if value is None:
         return {}
-    if not isinstance(value, dict):
-        raise Malformed(f'"metadata" must be an object; came {shorten(value)}')
+    if not isinstance(value, Mapping):
+        raise Malformed(f'"{name}" must be an object; came {shorten(value)}')
     return value
+
+
+def source(record: Mapping[str, Any]) -> str:
+    """Returns the benchmark that a record says it is from, "" if it says none."""
+    value = record.get("data_source")
+    if value is None or isinstance(value, str):
+        return value or ""
+    raise Malformed(f'"data_source" must be a string; came {shorten(value)}')
+
+
+def turns(record: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Returns the role and content, "" for null, of each turn of the record's "prompt"; [] where it has none."""
+    value = record.get("prompt")
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise Malformed(f'"prompt" must be a list of turns; came {shorten(value)}')
+    return [_turn(item) for item in value]
+
+
+def _turn(item: Any) -> tuple[str, str]:
+    found = [item.get(name) for name in ("role", "content")] if isinstance(item, Mapping) else [item]
+    if len(found) == 1 or not all(part is None or isinstance(part, str) for part in found):
+        raise Malformed(f'a turn of "prompt" must have the strings "role" and "content"; one is {shorten(item)}')
+    return found[0] or "", found[1] or ""
 
 
 def hops(value: Any) -> int:

@@ -82,6 +82,22 @@ def load_benchmarks(directory: str | Path, benchmarks: Iterable[str] | None = No
     return Benchmarks(questions, tuple(union.passages))
 
 
+def answers_of_all(directory: str | Path) -> tuple[str, ...]:
+    """Returns the answers of every benchmark in a directory; the corpora are not read.
+
+    Raises:
+        ConfigError: there is no benchmark, or files are malformed: the first problems are named by file and line.
+    """
+    problems = Problems()
+    read = [
+        question
+        for name in find_benchmarks(directory)
+        for question in read_questions(_question_file(Path(directory) / name), name, problems)
+    ]
+    problems.stop()
+    return tuple(dict.fromkeys(answer for question in read for answer in question.answers))
+
+
 def _chosen(root: Path, benchmarks: Iterable[str] | None) -> tuple[str, ...]:
     found = find_benchmarks(root)
     if isinstance(benchmarks, str):
@@ -97,6 +113,12 @@ def _first(directory: Path, names: Iterable[str]) -> Path | None:
     return next((directory / name for name in names if (directory / name).is_file()), None)
 
 
+def _question_file(directory: Path) -> Path:
+    path = _first(directory, _QUESTION_FILES)
+    assert path is not None  # `find_benchmarks` finds only directories that have one
+    return path
+
+
 class _Union:
     """The union of several corpora. Ids of passages left out as copies lead to the copy that was kept."""
 
@@ -107,6 +129,12 @@ class _Union:
         self._problems = problems
 
     def read(self, path: Path, prefix: str) -> None:
+        """Adds the passages of a file.
+
+        Args:
+            path: JSONL, plain or gzipped; malformed lines, and a file without passages, are noted as problems.
+            prefix: goes before each id.
+        """
         before = len(self.kept)
         for number, record in read_objects(path, self._problems):
             try:
@@ -131,10 +159,8 @@ def _read_benchmark(directory: Path, union: _Union, common: Path | None, problem
         union.read(own, f"{directory.name}/")
     elif common is None:
         problems.add(directory, "", "expected corpus.jsonl or corpus.jsonl.gz, here or in the directory above; found neither")
-    path = _first(directory, _QUESTION_FILES)
-    assert path is not None  # `_chosen` lets only benchmarks through that have one
     prefix = f"{directory.name}/"
-    return read_questions(path, directory.name, problems, union.kept, prefix if own else "")
+    return read_questions(_question_file(directory), directory.name, problems, union.kept, prefix if own else "")
 
 
 def load_questions(path: str | Path) -> tuple[Question, ...]:
@@ -171,7 +197,7 @@ def read_questions(
     questions: dict[str, Question] = {}
     for number, record in read(path, problems):
         try:
-            named = source or record.get("data_source") or path.name.partition(".")[0]
+            named = source or fields.source(record) or path.name.partition(".")[0]
             question = _question(record, named, passages, passage_prefix)
         except Malformed as error:
             problems.add(path, f"{place} {number}", str(error))
@@ -184,7 +210,7 @@ def read_questions(
 
 
 def _question(record: dict[str, Any], source: str, passages: dict[str, str] | None, passage_prefix: str) -> Question:
-    metadata = fields.metadata(record)
+    metadata = fields.mapping(record, "metadata")
     evidence = tuple(passage_prefix + passage_id for passage_id in fields.evidence(metadata.get("passage_ids")))
     lost = [passage_id for passage_id in evidence if passages is not None and passage_id not in passages]
     if lost:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from sesa_env.corpus import fields
 from sesa_env.corpus.problems import Malformed, Problems, shorten
 from sesa_env.errors import missing_extra
 
@@ -60,7 +61,7 @@ def read_rows(path: Path, problems: Problems) -> Iterator[tuple[int, dict[str, A
 
 
 def _record(row: Mapping[str, Any], number: int) -> dict[str, Any]:
-    extra = row.get("extra_info") or {}
+    extra = fields.mapping(row, "extra_info")
     index = row.get("id")
     if index is None:
         split = extra.get("split") or "row"
@@ -70,14 +71,8 @@ def _record(row: Mapping[str, Any], number: int) -> dict[str, Any]:
         "question": _question_text(row, extra),
         "golden_answers": _answers(row),
         "metadata": row.get("metadata"),
-        "data_source": source_name(row),
+        "data_source": fields.source(row).removeprefix("searchR1_"),
     }
-
-
-def source_name(row: Mapping[str, Any]) -> str:
-    """Returns the benchmark that a row says it is from, "" if it says none: "searchR1_nq" is "nq"."""
-    value = row.get("data_source")
-    return value.removeprefix("searchR1_") if isinstance(value, str) else ""
 
 
 def _question_text(row: Mapping[str, Any], extra: Mapping[str, Any]) -> str:
@@ -87,8 +82,8 @@ def _question_text(row: Mapping[str, Any], extra: Mapping[str, Any]) -> str:
             if value.strip() == SSP_DUMMY:
                 raise Malformed("this row is a target for the Challenger, not a question; give the file as `targets`")
             return value
-    said = [turn.get("content") for turn in row.get("prompt") or [] if turn.get("role") == "user"]
-    if said and isinstance(said[-1], str) and _MARKER in said[-1]:
+    said = [content for role, content in fields.turns(row) if role == "user"]
+    if said and _MARKER in said[-1]:
         return said[-1].rpartition(_MARKER)[2]
     raise Malformed(
         f'expected the question in extra_info.question, in the column "question" or behind "{_MARKER}" in the prompt; '

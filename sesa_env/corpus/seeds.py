@@ -21,7 +21,8 @@ from sesa_env.types import Passage, Target
 MAX_HOPS = 3
 """The longest chain that SSP's pool asks for."""
 
-_SSP_SEARCHES = re.compile(r"requires (\d+) search")
+_HOPS_IN_DIGITS = {str(hops) for hops in range(1, MAX_HOPS + 1)}
+_SSP_SEARCHES = re.compile(r"requires ([0-9]{1,9}) search")
 _QUALIFIER = re.compile(r"\s*\([^()]*\)$")
 _WORD = re.compile(r"\w+")
 _LONGEST_TITLE = 6
@@ -29,16 +30,17 @@ _SHORTEST_WORD = 4
 _NEIGHBOUR = 30  # characters looked back at for the word before a name
 
 
-def load_targets(path: str | Path) -> tuple[Target, ...]:
+def load_targets(path: str | Path, forbidden: Collection[str] = ()) -> tuple[Target, ...]:
     """Reads SSP's pools of target answers.
 
     Args:
         path: JSONL (plain or gzipped) or parquet. Each record has the answer in "ground_truth" and the hop count in
             "search_turns" (the raw pool), or the answer in `reward_model.ground_truth.target` and the hop count in the
             prompt, as "requires N searches" (the pool made ready for verl). A list is the answer and its aliases.
+        forbidden: answers that no target may have, after normalisation: such targets are left out.
 
     Raises:
-        ConfigError: the file is malformed; the first problems are named by line or row.
+        ConfigError: the file is malformed or holds no target; the first problems are named by line or row.
     """
     path, problems, targets = Path(path), Problems(), []
     read, place = (read_raw_rows, "row") if path.suffix == ".parquet" else (read_objects, "line")
@@ -47,12 +49,15 @@ def load_targets(path: str | Path) -> tuple[Target, ...]:
             targets.append(_target(record, f"{path.name.partition('.')[0]}/{number}"))
         except Malformed as error:
             problems.add(path, f"{place} {number}", str(error))
+    if not targets:
+        problems.add(path, "", "expected targets; found none that is well-formed")
     problems.stop()
-    return tuple(targets)
+    barred = {normalise(answer) for answer in forbidden}
+    return tuple(target for target in targets if barred.isdisjoint(map(normalise, target.answers)))
 
 
 def _target(record: Mapping[str, Any], target_id: str) -> Target:
-    value = record.get("ground_truth") if "ground_truth" in record else ground_truth(record)
+    value = record["ground_truth"] if "ground_truth" in record else ground_truth(record)
     name = "ground_truth" if "ground_truth" in record else "reward_model.ground_truth.target"
     answer, *aliases = fields.answers([value] if isinstance(value, str) else value, name)
     return Target(target_id, answer, _target_hops(record), tuple(aliases))
@@ -61,10 +66,10 @@ def _target(record: Mapping[str, Any], target_id: str) -> Target:
 def _target_hops(record: Mapping[str, Any]) -> int:
     value = record.get("search_turns")
     if value is None:
-        said = [turn.get("content") or "" for turn in record.get("prompt") or []]
+        said = [content for _, content in fields.turns(record)]
         found = _SSP_SEARCHES.search(said[-1]) if said else None
         value = int(found.group(1)) if found else None
-    if isinstance(value, str) and value.isdecimal():
+    if isinstance(value, str) and value in _HOPS_IN_DIGITS:
         value = int(value)
     if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_HOPS:
         return value
@@ -85,6 +90,7 @@ def mentioned_titles(corpus: Corpus, n: int, seed: int, forbidden: Collection[st
     Returns:
         The targets, fewer than `n` where the corpus has no more.
     """
+    n = min(n, len(corpus))
     rng = np.random.default_rng([seed, 0x5EED])
     titles = _titles(corpus, {normalise(answer) for answer in forbidden})
     found: dict[str, None] = {}

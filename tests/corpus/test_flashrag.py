@@ -213,3 +213,10 @@ def test_the_real_benchmarks_are_read_whole(shared_data):
             assert sum(1 for _ in file) >= sum(passage.id.startswith(f"{name}/") for passage in loaded.passages) > 0
     texts = [question.text for questions in loaded.questions.values() for question in questions]
     assert not any('""' in text or text != text.strip() for text in texts)
+
+
+def test_a_source_of_another_type_is_named(write):
+    path = write("own.jsonl", [question(1), question(2, data_source=["nq"])])
+    with pytest.raises(ConfigError) as error:
+        load_questions(path)
+    assert f"{path}, line 2: \"data_source\" must be a string; came ['nq']" in str(error.value)

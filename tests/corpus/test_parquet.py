@@ -119,6 +119,25 @@ def test_a_malformed_row_is_named_by_file_row_and_reason(table, changes, reason)
     assert reason in str(told.value)
 
 
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"extra_info": "test"}, "\"extra_info\" must be an object; came 'test'"),
+        ({"prompt": "Question: who?", "question": None}, "\"prompt\" must be a list of turns; came 'Question: who?'"),
+        ({"prompt": ["Question: who?"], "question": None}, "one is 'Question: who?'"),
+        ({"prompt": [{"role": "user", "content": 3}], "question": None}, "one is {'role': 'user', 'content': 3}"),
+        ({"metadata": "none"}, "\"metadata\" must be an object; came 'none'"),
+        ({"data_source": 3}, '"data_source" must be a string; came 3'),
+    ],
+)
+def test_a_column_of_another_type_is_named_by_file_row_and_reason(table, changes, reason):
+    path = table([search_r1(0, **changes)])
+    with pytest.raises(ConfigError) as told:
+        load_questions(path)
+    assert f"{path}, row 1: " in str(told.value)
+    assert reason in str(told.value)
+
+
 @pytest.mark.parametrize("keep", [0, 100, -20])
 def test_a_file_that_is_no_parquet_is_named(table, keep):
     path = table([search_r1(number) for number in range(50)])

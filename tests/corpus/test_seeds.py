@@ -47,6 +47,13 @@ def test_ssps_pool_for_verl_is_read_from_jsonl_and_parquet(tmp_path, write):
         ({"ground_truth": " ", "search_turns": 1}, '"ground_truth" must hold strings'),
         ({"search_turns": 1}, '"reward_model.ground_truth.target" must be a list'),
         (ssp_row("Rome", "many"), "1 to 3 hops"),
+        (ssp_row("Rome", "9" * 5000), "1 to 3 hops"),
+        ({"ground_truth": "Rome", "search_turns": "9" * 5000}, "1 to 3 hops"),
+        ({"ground_truth": "Rome", "prompt": "requires 2 searches"}, '"prompt" must be a list of turns; came \'requires'),
+        ({"ground_truth": "Rome", "prompt": ["requires 2 searches"]}, "one is 'requires 2 searches'"),
+        ({"ground_truth": "Rome", "prompt": [{"content": 3}]}, "one is {'content': 3}"),
+        ({"ground_truth": "Rome", "prompt": [{"content": None}]}, "came None"),
+        ({"reward_model": "Rome", "search_turns": 1}, '"reward_model.ground_truth.target" must be a list'),
     ],
 )
 def test_a_malformed_target_is_named(write, record, reason):
@@ -55,6 +62,19 @@ def test_a_malformed_target_is_named(write, record, reason):
         load_targets(path)
     assert f"{path}, line 2: " in str(told.value)
     assert reason in str(told.value)
+
+
+@pytest.mark.parametrize("records", [[], ["", " "]])
+def test_a_file_without_targets_is_named(write, records):
+    path = write("pool.jsonl", records)
+    with pytest.raises(ConfigError, match="expected targets; found none") as told:
+        load_targets(path)
+    assert str(path) in str(told.value)
+
+
+def test_targets_with_a_forbidden_answer_or_alias_are_left_out(write):
+    records = [{"ground_truth": answer, "search_turns": 1} for answer in ("Rome", "Alda", ["Eternal City", "Rome"])]
+    assert [target.answer for target in load_targets(write("pool.jsonl", records), forbidden=["the rome!"])] == ["Alda"]
 
 
 CORPUS = ListCorpus(
@@ -93,6 +113,10 @@ def test_targets_are_a_function_of_the_seed():
     assert len(set(pools)) > 1
     assert all(len({target.answer for target in pool}) == len({target.id for target in pool}) == 3 for pool in pools)
     assert {target.hops for pool in pools for target in pool} <= {1, 2, 3}
+
+
+def test_more_targets_than_passages_are_no_more_work():
+    assert mentioned_titles(CORPUS, 10**15, 0) == mentioned_titles(CORPUS, len(CORPUS), 0)
 
 
 def test_targets_of_the_real_corpus_hold_no_answer(shared_data):
