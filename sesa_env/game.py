@@ -157,20 +157,20 @@ class SearchGame:
             text = text.encode("utf-8", "replace").decode("utf-8")  # lone surrogates cannot be stored
         seat.turns_left -= 1
         try:
-            action = parse_turn(text, _ALLOWED[seat.role], self.config.max_action_chars)
+            kind, content = parse_turn(text, _ALLOWED[seat.role], self.config.max_action_chars)
         except ProtocolError as error:
             self._malformed(text, str(error))
             return None
-        if action.kind == "search":
+        if kind == "search":
             if seat.searches_left > 0:
-                state.pending = (text, action.content)
-                return action.content
+                state.pending = (text, content)
+                return content
             self._go_on(seat, text, f"Error: you have no searches left. Write {_FINISH[seat.role]} now.", 0.0, "over_budget")
-        elif action.kind == "answer":
-            self._end_attempt(text, action.content, "answered")
+        elif kind == "answer":
+            self._end_attempt(text, content, "answered")
         else:
             try:
-                self._pose(text, action.content)
+                self._pose(text, content)
             except Exception:
                 seat.turns_left += 1
                 raise

@@ -56,9 +56,10 @@ def parse_turn(text: str, allowed: frozenset[str], max_chars: int = 20_000) -> A
     """
     if len(text) > max_chars:
         raise ProtocolError(f"That turn has {len(text)} characters. Write at most {max_chars}.")
-    plain = _PLAIN_TURN.fullmatch(text)
-    if plain is not None and plain[1] in allowed and (content := plain[2].strip()):
-        return Action(plain[1], content)
+    if plain := _PLAIN_TURN.fullmatch(text):
+        kind, content = plain.groups()
+        if kind in allowed and (content := content.strip()):
+            return Action(kind, content)
     return _parse_tags(text, allowed)
 
 
@@ -130,8 +131,8 @@ def _is_hidden(character: str) -> bool:
 
 
 @lru_cache(maxsize=16384)
-def _render_passage(title: str, text: str, limit: int) -> str:
-    return f'(Title: "{clean(title, limit)}") {clean(text, limit)}'
+def _render_passage(rank: int, title: str, text: str, limit: int) -> str:
+    return f'Doc {rank} (Title: "{clean(title, limit)}") {clean(text, limit)}'
 
 
 def render_information(passages: Sequence[Passage], limit: int) -> str:
@@ -144,7 +145,7 @@ def render_information(passages: Sequence[Passage], limit: int) -> str:
     Returns:
         An `<information>` block; a passage cannot end it or begin another line.
     """
-    lines = [f"Doc {rank} {_render_passage(hit.title, hit.text, limit)}" for rank, hit in enumerate(passages, 1)]
+    lines = [_render_passage(rank, hit.title, hit.text, limit) for rank, hit in enumerate(passages, 1)]
     return "<information>\n" + "\n".join(lines or ["Nothing was found. Try other words."]) + "\n</information>"
 
 
