@@ -1,7 +1,12 @@
-"""A saved index: the files of bm25s beside a manifest that says which corpus and settings they are of. Written atomically."""
+"""A saved index: the files of bm25s beside a manifest that says which corpus and settings they are of. Written atomically.
+
+Reading checks the size of every file and the contents of those up to `DIGEST_UP_TO` bytes. Larger arrays are mapped, not read:
+a change in them that keeps their size goes unnoticed.
+"""
 
 import contextlib
 import errno
+import hashlib
 import json
 import os
 import shutil
@@ -16,7 +21,9 @@ from sesa_env.errors import ConfigError, StoreError
 from sesa_env.search.base import Corpus
 
 MANIFEST = "sesa-index.json"
-FORMAT = "sesa-bm25-index-1"
+FORMAT = "sesa-bm25-index-2"
+DIGEST_UP_TO = 16 * 2**20
+"""Up to how many bytes a file's contents are checked; a few hundredths of a second each. Part of the format."""
 
 Settings = TypeVar("Settings")
 
@@ -60,9 +67,15 @@ def _holds_something_else(directory: Path) -> bool:
 def _write_files(fresh: Path, index: Any, facts: dict[str, Any]) -> None:
     fresh.chmod(0o755)  # mkdtemp makes it private
     index.save(str(fresh), corpus=None, show_progress=False)
-    sizes = {path.name: path.stat().st_size for path in sorted(fresh.iterdir())}
-    manifest = {"format": FORMAT, **facts, "files": sizes}
+    described = {path.name: _describe(path) for path in sorted(fresh.iterdir())}
+    manifest = {"format": FORMAT, **facts, "files": described}
     (fresh / MANIFEST).write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def _describe(path: Path) -> dict[str, Any]:
+    """Returns a file's size in bytes and the digest of its contents; None for the digest of a large file."""
+    size = path.stat().st_size
+    return {"bytes": size, "sha256": hashlib.sha256(path.read_bytes()).hexdigest() if size <= DIGEST_UP_TO else None}
 
 
 def _put(fresh: Path, directory: Path, replace: bool) -> None:
@@ -134,13 +147,19 @@ def _read_manifest(directory: Path) -> dict[str, Any]:
     return manifest
 
 
-def _check_files(directory: Path, sizes: dict[str, int]) -> None:
-    for name, size in sizes.items():
+def _check_files(directory: Path, files: dict[str, dict[str, Any]]) -> None:
+    for name, expected in files.items():
         path = directory / name
-        came = path.stat().st_size if path.is_file() else None
-        if came != size:
-            found = "it is missing" if came is None else f"came {came} bytes"
-            raise StoreError(f"{path} should have {size} bytes; {found}; delete the directory and build the index again")
+        came = _describe(path) if path.is_file() else None
+        if came != expected:
+            raise StoreError(f"{path} {_difference(expected, came)}; delete the directory and build the index again")
+
+
+def _difference(expected: dict[str, Any], came: dict[str, Any] | None) -> str:
+    if came is None or came["bytes"] != expected["bytes"]:
+        found = "it is missing" if came is None else f"came {came['bytes']} bytes"
+        return f"should have {expected['bytes']} bytes; {found}"
+    return f"should have contents of SHA-256 {expected['sha256']}; came {came['sha256']}"
 
 
 def _check_corpus(directory: Path, manifest: dict[str, Any], corpus: Corpus) -> None:

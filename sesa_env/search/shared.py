@@ -3,6 +3,7 @@
 import threading
 from pathlib import Path
 
+from sesa_env.errors import StoreError
 from sesa_env.search.base import Corpus
 from sesa_env.search.bm25 import DEFAULTS, BM25Retriever, BM25Settings, retriever_fingerprint
 
@@ -35,7 +36,12 @@ def shared_bm25(corpus: Corpus, settings: BM25Settings = DEFAULTS, index_dir: st
 
 def _load_or_build(corpus: Corpus, settings: BM25Settings, directory: Path | None) -> BM25Retriever:
     if directory is not None and directory.exists():
-        return BM25Retriever.load(directory, corpus)
+        loaded = BM25Retriever.load(directory, corpus)
+        if loaded.settings != settings:
+            raise StoreError(
+                f"expected an index with {settings} in {directory}; came {loaded.settings}; delete it and build it again"
+            )
+        return loaded
     retriever = BM25Retriever(corpus, settings)
     if directory is not None:
         retriever.save(directory, replace=False)  # another process's is as good, and may be in the middle of being read

@@ -76,13 +76,41 @@ def test_every_truncated_or_missing_file_is_told(saved, corpus):
     assert BM25Retriever.load(saved, corpus).search(["wern"], 1)[0]
 
 
-def test_every_file_of_the_right_size_with_other_contents_is_told(saved, corpus):
-    for name in names(saved):
-        whole = (saved / name).read_bytes()
-        (saved / name).write_bytes(b"\x00" * len(whole))
+def flip_each_tenth(whole):
+    """Versions of a file with one bit changed, at eleven places from its first byte to its last."""
+    for place in range(0, len(whole), max(1, (len(whole) - 1) // 10)):
+        yield whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]
+
+
+def test_one_changed_bit_in_any_file_is_told(saved, corpus):
+    for path in (saved / name for name in names(saved) if name != MANIFEST):
+        whole = path.read_bytes()
+        for changed in flip_each_tenth(whole):
+            path.write_bytes(changed)
+            with pytest.raises(StoreError, match=f"{path.name} should have contents of SHA-256"):
+                BM25Retriever.load(saved, corpus)
+        path.write_bytes(whole)
+    assert BM25Retriever.load(saved, corpus).search(["wern"], 1)[0]
+
+
+def test_large_files_are_not_read(tmp_path, corpus, monkeypatch):
+    monkeypatch.setattr("sesa_env.search.index_files.DIGEST_UP_TO", 1000)
+    BM25Retriever(corpus, SETTINGS, backend="numpy").save(tmp_path / "index")
+    files = json.loads((tmp_path / "index" / MANIFEST).read_text())["files"]
+    assert {size["bytes"] <= 1000 for size in files.values()} == {True, False}
+    assert all((size["sha256"] is None) == (size["bytes"] > 1000) for size in files.values())
+    assert BM25Retriever.load(tmp_path / "index", corpus).search(["wern"], 1)[0]
+
+
+def test_a_large_file_of_zeros_is_told(tmp_path, corpus, monkeypatch):
+    monkeypatch.setattr("sesa_env.search.index_files.DIGEST_UP_TO", 0)
+    BM25Retriever(corpus, SETTINGS, backend="numpy").save(tmp_path / "index")
+    for path in (tmp_path / "index" / name for name in names(tmp_path / "index")):
+        whole = path.read_bytes()
+        path.write_bytes(b"\x00" * len(whole))
         with pytest.raises(StoreError, match="index"):
-            BM25Retriever.load(saved, corpus)
-        (saved / name).write_bytes(whole)
+            BM25Retriever.load(tmp_path / "index", corpus)
+        path.write_bytes(whole)
 
 
 def edit(saved, **changes):
@@ -94,10 +122,13 @@ def edit(saved, **changes):
     "changes",
     [
         {"format": "other-1"},
+        {"format": "sesa-bm25-index-1"},
         {"settings": {"k1": 1.2}},
         {"settings": {"variant": "bm25-lucene-99", "k1": 1.2, "b": 0.5, "stop_words": []}},
         {"settings": {"variant": "bm25-lucene-1", "k1": 1.2, "b": 5, "stop_words": []}},
         {"files": None},
+        {"files": {MANIFEST: 3}},
+        {"files": {MANIFEST: {}}},
     ],
 )
 def test_a_manifest_of_another_version_is_told(saved, corpus, changes):
@@ -178,3 +209,10 @@ def test_an_index_kept_on_disk_is_loaded_in_place_of_building(tmp_path, monkeypa
     built.save(tmp_path / built.fingerprint[:24])
     monkeypatch.setattr("sesa_env.search.bm25._build", None)
     assert shared_bm25(corpus, index_dir=tmp_path).search(["wern"], 1)[0]
+
+
+def test_an_index_of_other_settings_in_its_place_is_told(tmp_path):
+    corpus = template_corpus(44)
+    BM25Retriever(corpus, SETTINGS, backend="numpy").save(tmp_path / BM25Retriever(corpus).fingerprint[:24])
+    with pytest.raises(StoreError, match=r"expected an index with .*k1=0\.9.*; came .*k1=1\.2"):
+        shared_bm25(corpus, index_dir=tmp_path)
