@@ -13,7 +13,7 @@ from sesa_env.plain import build
 from sesa_env.players.base import Player, View
 from sesa_env.records import EpisodeRecord, Setup, open_setup
 from sesa_env.spaces import Utf8
-from sesa_env.types import Question, Role, Target
+from sesa_env.types import ROLE_NAMES, Question, Role, Target
 from sesa_env.worlds import World
 
 _POSING_TRIES = 50  # targets an inner Challenger may fail at before the opponent is called unfit
@@ -148,15 +148,12 @@ class SearchEnv(gymnasium.Env[str, str]):
         Raises:
             SesaError: the episode is over, or none has begun.
         """
-        if self.role is None:
-            turn = self.game.act(action)
-            return turn.observation, turn.reward, turn.terminated, turn.truncated, self._info(turn)
-        before = self._total(self.role)
         turn = self.game.act(action)
-        last = self._play_inside() or turn
-        truncated = last.truncated and last.actor is self.role
-        over = self.game.actor is None
-        return last.observation, self._total(self.role) - before, over and not truncated, truncated, self._info(last)
+        if self._opponent is None or (last := self._play_inside()) is None:
+            return turn.observation, turn.reward, turn.terminated, turn.truncated, self._info(turn)
+        # Only a valid question hands the turn to the inner player, a Solver, which then plays its group to the end.
+        earned = self.game.state.rewards[Role.CHALLENGER.value][self.game.config.reward.challenger]
+        return last.observation, turn.reward + earned, True, False, self._info(last)
 
     def view(self) -> View:
         """Returns all that the actor may see, as data."""
@@ -222,14 +219,11 @@ class SearchEnv(gymnasium.Env[str, str]):
             last = self.game.act(self._opponent.act(self.game.view()))
         return last
 
-    def _total(self, role: Role) -> float:
-        return sum(self.game.state.rewards.get(role.value, {}).values())
-
     def _info(self, turn: Turn | None) -> dict[str, Any]:
         state = self.game.state
         seat = state.seat
         return {
-            "actor": "" if seat is None else seat.role.value,
+            "actor": "" if seat is None else ROLE_NAMES[seat.role],
             "event": "reset" if turn is None else turn.event,
             "turns_left": 0 if seat is None else seat.turns_left,
             "searches_left": 0 if seat is None else seat.searches_left,

@@ -20,7 +20,7 @@ from sesa_env.prompts import load_prompt
 from sesa_env.protocol import clean, parse_turn, render_cards, render_information
 from sesa_env.rewards import challenger_reward
 from sesa_env.state import GameConfig, GameState, Outcome, Seat, Turn
-from sesa_env.types import Attempt, Group, Passage, Question, Role, SearchCall, Target
+from sesa_env.types import ROLE_NAMES, Attempt, Group, Passage, Question, Role, SearchCall, Target
 from sesa_env.validity import Proposal, rag_verify, reject_reason
 from sesa_env.worlds import World
 
@@ -72,7 +72,7 @@ class SearchGame:
         """
         self.state = state = GameState(task, seed, None if noise is None else tuple(noise), None)
         if isinstance(task, Target):
-            state.rewards[Role.CHALLENGER.value] = {}
+            state.rewards[ROLE_NAMES[Role.CHALLENGER]] = {}
             return self._seat_challenger(state, task)
         if not task.answers:
             raise ConfigError(f"question {task.id!r}: expected at least one gold answer; got none")
@@ -240,7 +240,7 @@ class SearchGame:
         if cards is None:
             cards = self.memory.retrieve([question.text])[0] if self.memory is not None else ()
         state.question, state.cards = question, tuple(cards)
-        state.rewards[Role.SOLVER.value] = {}
+        state.rewards[ROLE_NAMES[Role.SOLVER]] = {}
         if not state.evidence:
             found = (self.world.corpus.find(passage_id) for passage_id in question.evidence)
             state.evidence = tuple(passage for passage in found if passage is not None)
@@ -248,7 +248,7 @@ class SearchGame:
 
     def _earn(self, role: Role, component: str, amount: float) -> float:
         """Adds to a role's named reward component; a Solver's components are summed over the attempts of its group."""
-        components = self.state.rewards[role.value]
+        components = self.state.rewards[ROLE_NAMES[role]]
         components[component] = components.get(component, 0.0) + amount
         return amount
 

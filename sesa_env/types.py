@@ -11,6 +11,10 @@ class Role(StrEnum):
     SOLVER = "solver"
 
 
+ROLE_NAMES = {role: role.value for role in Role}
+"""The roles as plain strings: looking one up costs a fraction of `role.value`, which runs in every turn."""
+
+
 @dataclass(frozen=True, slots=True)
 class Passage:
     """One passage of a corpus, or one hit of a search.
