@@ -55,12 +55,17 @@ def read_rows(path: Path, problems: Problems) -> Iterator[tuple[int, dict[str, A
     """
     for number, row in read_raw_rows(path, problems):
         try:
-            yield number, _record(row, number)
+            yield number, question_record(row, number)
         except Malformed as error:
             problems.add(path, f"row {number}", str(error))
 
 
-def _record(row: Mapping[str, Any], number: int) -> dict[str, Any]:
+def question_record(row: Mapping[str, Any], number: int) -> dict[str, Any]:
+    """Brings one row, the `number`-th from 1, to a record.
+
+    Raises:
+        Malformed: there is no question or no answer in it, or a column is of another type.
+    """
     extra = fields.mapping(row, "extra_info")
     index = row.get("id")
     if index is None:

@@ -186,6 +186,8 @@ def test_ideal_queries_follow_the_evidence(world):
     [
         (lambda w: w.questions(5, split="dev"), "split"),
         (lambda w: w.questions(-1), "n must"),
+        (lambda w: w.questions("5"), "n must be a whole number; got '5'"),
+        (lambda w: w.targets(5.0), "n must be a whole number; got 5.0"),
         (lambda w: w.questions(5, families={"riddle": 1.0}), "riddle"),
         (lambda w: w.questions(5, families={}), "families"),
         (lambda w: w.questions(5, families={"single": -1.0}), "families"),

@@ -152,6 +152,7 @@ class MiniWiki:
             ConfigError: an unknown split or a negative n.
         """
         half, stream = _split(split), Stream(self._seed, "targets", split, seed)
+        _require_whole(n=n)
         _require("n", n, 0, MAX_SIZE)
         seen: set[tuple[Node, int]] = set()
         return [self._target(f"{split}-{seed}-{number}", half, number % 3 + 1, stream, seen) for number in range(n)]
@@ -216,6 +217,7 @@ class MiniWiki:
         self, n: int, split: str, families: Mapping[str, float], style: Style, seed: int, source: str
     ) -> list[Question]:
         half, names = _split(split), sorted(families)
+        _require_whole(n=n)
         _require("n", n, 0, MAX_SIZE)
         weights = _weights(families, names)
         stream = Stream(self._seed, "questions", source, split, seed)
@@ -288,13 +290,13 @@ def _is_weight(value: object) -> bool:
 
 
 def _require(name: str, value: float, low: float, high: float) -> None:
-    if not low <= value <= high:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not low <= value <= high:
         raise ConfigError(f"{name} must be from {low} to {high}; got {value!r}")
 
 
 def _require_whole(**values: int) -> None:
     for name, value in values.items():
-        if not isinstance(value, int):
+        if not isinstance(value, int) or isinstance(value, bool):
             raise ConfigError(f"{name} must be a whole number; got {value!r}")
 
 
