@@ -4,21 +4,34 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from sesa_env.memory.base import SkillCard
+from sesa_env.memory.base import Failure, SkillCard
 from sesa_env.memory.card import card_text
 from sesa_env.memory.config import MemoryConfig
 from sesa_env.memory.door import refuse
 from sesa_env.memory.embed import Embedder, Vectors
 from sesa_env.memory.vectors import Rows
-from sesa_env.types import Question
+from sesa_env.types import Passage, Question
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A card at the door, with the question that it was distilled from; None for one that comes from no question."""
+    """A card at the door.
+
+    Attributes:
+        card: the card.
+        question: the question that it was distilled from; None for a card that comes from no question.
+        passages: what was read about the question: its evidence, and what the attempt found.
+    """
 
     card: SkillCard
     question: Question | None = None
+    passages: tuple[Passage, ...] = ()
+
+    @classmethod
+    def of(cls, card: SkillCard, failure: Failure) -> "Candidate":
+        """Makes a candidate of a card that was distilled from a failure."""
+        found = (passage for call in failure.attempt.searches for passage in call.passages)
+        return cls(card, failure.question, (*failure.evidence, *found))
 
 
 def admit(
@@ -42,7 +55,7 @@ def admit(
     Returns:
         The cards that enter with their embeddings, and the number of refusals by reason.
     """
-    reasons = [refuse(candidate.card, candidate.question, config) for candidate in candidates]
+    reasons = [refuse(candidate.card, candidate.question, config, candidate.passages) for candidate in candidates]
     clean = [candidate.card for candidate, reason in zip(candidates, reasons, strict=True) if reason is None]
     rejected = Counter(reason for reason in reasons if reason is not None)
     vectors = embedder.embed_cards([card_text(card) for card in clean])

@@ -7,17 +7,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from sesa_env.errors import ConfigError, StoreError
+from sesa_env.errors import ConfigError
 from sesa_env.memory.admission import Candidate
 from sesa_env.memory.base import CardDraft, CommitReport, ConsolidationReport, Distiller, Failure, Provenance, SkillCard
 from sesa_env.memory.card import card_text, make_card, question_key
+from sesa_env.memory.change import Change, Tombstone
 from sesa_env.memory.config import MemoryConfig
 from sesa_env.memory.door import misshapen, unfit
 from sesa_env.memory.embed import Embedder, make_embedder
 from sesa_env.memory.pending import enqueue, failures_of, most_informative
+from sesa_env.memory.recorded import settle_embedder
 from sesa_env.memory.retrieve import BankSnapshot
 from sesa_env.memory.shelf import Shelf, added_up
-from sesa_env.memory.store import BankStore, Change, Tombstone
+from sesa_env.memory.store import BankStore
 from sesa_env.memory.teacher import ask
 from sesa_env.memory.utility import Counters, credit
 from sesa_env.types import Group
@@ -48,7 +50,7 @@ class SkillBank:
         cls,
         path: str | Path = ":memory:",
         config: MemoryConfig | None = None,
-        embedder: str | Embedder = "hash",
+        embedder: str | Embedder | None = None,
         run: str = "default",
         *,
         create: bool = True,
@@ -59,9 +61,9 @@ class SkillBank:
         Args:
             path: the file; ":memory:" for a bank that lives as long as this object.
             config: the settings; None takes the paper's.
-            embedder: a name for `make_embedder`, or an embedder.
+            embedder: a name for `make_embedder`, or an embedder; None takes the one that wrote the bank, "hash" in a new one.
             run: the name of the run that reads and writes counters and queue.
-            create: False refuses a file that is not there.
+            create: False refuses a file that is not there or is empty, and makes nothing.
             reembed: True embeds all cards anew where the bank was written with another embedder.
 
         Returns:
@@ -74,8 +76,7 @@ class SkillBank:
         made = make_embedder(embedder) if isinstance(embedder, str) else embedder
         store = BankStore(path, create=create)
         try:
-            _settle_embedder(store, made, reembed=reembed)
-            return cls(store, config or MemoryConfig(), made, run)
+            return cls(store, config or MemoryConfig(), settle_embedder(store, made, reembed=reembed), run)
         except BaseException:
             store.close()
             raise
@@ -134,7 +135,7 @@ class SkillBank:
         return self._store.stats(self.run)
 
     def backup(self, path: str | Path) -> None:
-        """Copies the bank to a new file, for example beside a checkpoint of the policy."""
+        """Copies the bank to a new file, whole or not at all, for example beside a checkpoint of the policy."""
         self._store.backup(path)
 
     # --- the step boundary -----------------------------------------------------------------------------------------
@@ -219,7 +220,7 @@ class SkillBank:
             What was done.
         """
         offered = [
-            Candidate(make_card(draft, self._provenance(failure, step, teacher)), failure.question)
+            Candidate.of(make_card(draft, self._provenance(failure, step, teacher)), failure)
             for failure, answer in zip(failures, drafts, strict=True)
             for draft in answer
         ]
@@ -326,24 +327,6 @@ class SkillBank:
 
     def _provenance(self, failure: Failure, step: int, teacher: str) -> Provenance:
         return Provenance("distilled", (question_key(failure.question.text),), failure.id, step, self.run, teacher)
-
-
-def _settle_embedder(store: BankStore, embedder: Embedder, *, reembed: bool) -> None:
-    """Holds a bank to the embedder that wrote it: cosines between two embedders' vectors mean nothing."""
-    written, wanted = store.meta("embedder"), (embedder.name, str(embedder.dimension))
-    if written is None:
-        store.set_meta({"embedder": wanted[0], "dimension": wanted[1]})
-    elif (written, store.meta("dimension")) != wanted:
-        if not reembed:
-            raise StoreError(
-                f"{store.path} was written with the embedder {written!r} ({store.meta('dimension')} dimensions), not with "
-                f"{embedder.name!r} ({embedder.dimension}); open it with embedder={written!r}, or with reembed=True to embed "
-                "all its cards anew"
-            )
-        cards = [card for card, _ in store.cards(run="")]
-        vectors = embedder.embed_cards([card_text(card) for card in cards])
-        stones = embedder.embed_cards([stone.text for stone in store.tombstones()])
-        store.reembed(*wanted, dict(zip((card.id for card in cards), vectors, strict=True)), list(stones))
 
 
 def _report(data: Mapping[str, Any]) -> ConsolidationReport:

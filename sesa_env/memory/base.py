@@ -40,7 +40,7 @@ class SkillCard:
         queries: z, query templates with slots in braces: {entity} is the name that the search starts from, {bridge} a name
             found by an earlier search.
         permanent: seeds are permanent: never evicted.
-        retrieved: m, how often it was shown.
+        retrieved: m, how many questions it was shown for; the episodes of a group share one retrieval.
         helpful: m, summed credit of right episodes that were shown it.
         hurt: m, summed credit of substantive wrong episodes that were shown it.
         provenance: where it came from.

@@ -39,10 +39,5 @@ def make_card(draft: CardDraft, provenance: Provenance, *, permanent: bool = Fal
     )
 
 
-def draft_of(card: SkillCard) -> CardDraft:
-    """Returns a card's content alone."""
-    return CardDraft(card.description, card.trigger, card.avoid, card.queries)
-
-
 def _digest(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

@@ -12,6 +12,7 @@ from sesa_env.memory.base import SkillCard
 from sesa_env.memory.exchange import FORMATS, diff, dumps, format_of, import_cards, read_cards
 from sesa_env.memory.store import BankStore
 from sesa_env.memory.utility import utility
+from sesa_env.memory.whole import whole_file
 
 if TYPE_CHECKING:
     # argparse's sub-parsers have no public name; this alias is for the checker alone.
@@ -88,21 +89,22 @@ def _export(options: argparse.Namespace) -> int:
         sys.stdout.write(text)
         return 0
     try:
-        Path(options.out).write_bytes(text.encode())
+        with whole_file(options.out) as part:
+            part.write_bytes(text.encode())
     except OSError as error:
         raise StoreError(f"cannot write {options.out}: {error}") from error
     return 0
 
 
 def _import(options: argparse.Namespace) -> int:
-    embedder, run = options.embedder, options.run_name
+    run = options.run_name
     if Path(options.bank).is_file():
         with BankStore(options.bank, create=False) as store:
-            embedder, run = embedder or store.meta("embedder"), run or store.last_run()
+            run = run or store.last_run()
     else:
         # Looked at before the bank is made, so that a bad file leaves no empty bank behind.
         read_cards(options.source)
-    with SkillBank.open(options.bank, embedder=embedder or "hash", run=run or "default") as bank:
+    with SkillBank.open(options.bank, embedder=options.embedder, run=run or "default") as bank:
         report = import_cards(bank, options.source, counters=options.counters)
     counts = {
         "added": report.added,

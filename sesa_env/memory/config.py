@@ -1,5 +1,6 @@
 """The memory's settings: every number of the paper's section 4, with the paper's value as its default."""
 
+import math
 from dataclasses import dataclass
 
 from sesa_env.errors import ConfigError
@@ -23,7 +24,7 @@ class MemoryConfig:
     cap: int = 800
     """Cards in the bank, at most; above it those of the lowest utility (helpful - hurt) go. Permanent cards never go."""
     evict_after: int | None = 3
-    """Retrievals before a negative utility evicts a card. None: never, as befits a player that reads no cards."""
+    """Retrievals before a negative utility evicts a card: questions, not episodes. None: never, if no player reads cards."""
     duplicate_cosine: float = 0.93
     """A candidate this near to a card, a tombstone or an accepted candidate is refused. Above 1 only identical cards are."""
     tombstone_steps: int | None = None
@@ -64,16 +65,57 @@ class MemoryConfig:
         """Refuses values that mean nothing.
 
         Raises:
-            ConfigError: a value is out of its range.
+            ConfigError: a value is of another type, not finite, or out of its range.
         """
-        for name in ("top_k", "cap", "queue_size", "consolidate_every", "consolidate_min", "consolidate_max", "max_queries"):
-            _require(getattr(self, name) >= 1, name, "at least 1", getattr(self, name))
-        _require(self.credit in CREDITS, "credit", f"one of {CREDITS}", self.credit)
-        _require(self.duplicate_cosine > 0.0, "duplicate_cosine", "above 0", self.duplicate_cosine)
-        _require(self.solve_rate_low < self.solve_rate_high, "solve_rate_low", "below solve_rate_high", self.solve_rate_low)
-        for name in ("evict_after", "tombstone_steps"):
+        for name in _FROM_ONE:
+            _require(_is_count(getattr(self, name), 1), name, "a whole number of at least 1", getattr(self, name))
+        for name in _FROM_ZERO:
+            _require(_is_count(getattr(self, name), 0), name, "a whole number of at least 0", getattr(self, name))
+        for name in _OPTIONAL:
             value = getattr(self, name)
-            _require(value is None or value >= 0, name, "None or at least 0", value)
+            _require(value is None or _is_count(value, 0), name, "None or a whole number of at least 0", value)
+        self._check_numbers()
+        _require(self.credit in CREDITS, "credit", f"one of {CREDITS}", self.credit)
+        _require(_are_slots(self.slots), "slots", 'a tuple of words, such as ("entity", "bridge")', self.slots)
+
+    def _check_numbers(self) -> None:
+        floor, weight, low, high = self.similarity_floor, self.utility_weight, self.solve_rate_low, self.solve_rate_high
+        _require(floor is None or _is_number(floor, -1.0, 1.0), "similarity_floor", "None or a number from -1 to 1", floor)
+        _require(_is_number(weight, 0.0), "utility_weight", "a finite number of at least 0", weight)
+        cosine = self.duplicate_cosine
+        _require(_is_number(cosine, 0.0) and cosine > 0.0, "duplicate_cosine", "a finite number above 0", cosine)
+        _require(_is_number(low, 0.0, 1.0), "solve_rate_low", "a number from 0 to 1", low)
+        _require(_is_number(high, 0.0), "solve_rate_high", "a finite number of at least 0", high)
+        _require(low < high, "solve_rate_low", f"below solve_rate_high, {high}", low)
+
+
+_FROM_ONE = (
+    "top_k",
+    "cap",
+    "queue_size",
+    "consolidate_every",
+    "consolidate_min",
+    "consolidate_max",
+    "max_chars",
+    "max_queries",
+    "max_query_chars",
+)
+_FROM_ZERO = ("repeated_priority", "despite_cards_priority", "much_evidence_priority", "much_evidence")
+_OPTIONAL = ("evict_after", "tombstone_steps")
+
+
+def _is_count(value: object, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _is_number(value: object, least: float, most: float = math.inf) -> bool:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    return math.isfinite(value) and least <= value <= most
+
+
+def _are_slots(value: object) -> bool:
+    return isinstance(value, tuple) and all(isinstance(slot, str) and slot.isidentifier() for slot in value)
 
 
 def _require(holds: bool, name: str, expected: str, value: object) -> None:

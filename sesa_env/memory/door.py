@@ -3,38 +3,29 @@
 import math
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Sequence
 
-from sesa_env.grading import contains_answer
 from sesa_env.memory.base import CardDraft, SkillCard
 from sesa_env.memory.config import MemoryConfig
-from sesa_env.types import Question
+from sesa_env.memory.leaks import secrets_of
+from sesa_env.types import Passage, Question
 
 _SLOT = re.compile(r"\{(\w*)\}")
 _TAG = re.compile(r"</?\s*(?:think|search|information|question|answer|skills)\b", re.IGNORECASE)
 _ID_CHARS = 100
 _MAX_COUNT = 2**53
-_WORD = re.compile(r"\w+")
-_TOKEN = re.compile(r"[\w'’.-]+|[^\w\s]")  # noqa: RUF001 - both apostrophes occur in real names
-
-# Lower-case words that stand inside names: "Best in Show", "Ludwig van Beethoven".
-_JOINER_LIST = "a an and at de del der di du for from in la le of on the to van von with"
-_JOINERS = frozenset(_JOINER_LIST.split())
-# Capitalised words that begin sentences or titles and are no name by themselves.
-_FUNCTION_LIST = """
-are as both by can could did do does had has have her his how i if is it its name no or out she he that their there they this
-was were what when where which who whom whose why will would yes under you your
-"""
-_FUNCTION_WORDS = _JOINERS | frozenset(_FUNCTION_LIST.split())
 
 
-def refuse(draft: CardDraft | SkillCard, question: Question | None, config: MemoryConfig) -> str | None:
+def refuse(
+    draft: CardDraft | SkillCard, question: Question | None, config: MemoryConfig, passages: Sequence[Passage] = ()
+) -> str | None:
     """Looks at a candidate for the bank.
 
     Args:
         draft: the candidate.
         question: the question that it was distilled from; None for a card that comes from no question.
         config: the limits.
+        passages: what was read about the question, which tells names from words where the question does not (`leaks`).
 
     Returns:
         None when it may enter; otherwise the reason: "format", "answer" or "entity".
@@ -43,13 +34,9 @@ def refuse(draft: CardDraft | SkillCard, question: Question | None, config: Memo
         return "format"
     if question is None:
         return None
-    texts = _texts(draft)
-    if any(_holds_name(text, question.answers) or contains_answer(text, question.answers) for text in texts):
-        return "answer"
-    names = (*question.entities, *names_in(question.text))
-    if any(_holds_name(text, names) or _holds_part(text, names) for text in texts):
-        return "entity"
-    return None
+    secrets = secrets_of(question, passages)
+    told = {secrets.told_by(text) for text in _texts(draft)}
+    return next((reason for reason in ("answer", "entity") if reason in told), None)
 
 
 def misshapen(draft: CardDraft | SkillCard, config: MemoryConfig) -> str:
@@ -75,30 +62,6 @@ def unfit(card: SkillCard) -> str:
     return ""
 
 
-def names_in(text: str) -> list[str]:
-    """Finds the capitalised names in a question, in order: "Who directed Best in Show?" gives ["Best in Show"].
-
-    A lower-case question shows no names: there only `Question.entities` and the answers protect.
-    """
-    names: list[str] = []
-    run: list[str] = []
-    for token in _TOKEN.findall(text):
-        begins = token[0].isupper() and token.lower() not in _FUNCTION_WORDS
-        if begins or (run and (token[0].isupper() or token.lower() in _JOINERS)):
-            run.append(token)
-        else:
-            names.append(_trim(run))
-            run = []
-    names.append(_trim(run))
-    return [name for name in names if name]
-
-
-def _trim(run: list[str]) -> str:
-    while run and run[-1].lower() in _JOINERS:
-        run = run[:-1]
-    return re.sub(r"(?:['’]s?|\.)$", "", " ".join(run))  # noqa: RUF001 - both apostrophes occur in real names
-
-
 def _field_fault(text: object, limit: int) -> str:
     if not isinstance(text, str) or not text.strip():
         return "must be a string that is not blank"
@@ -119,21 +82,3 @@ def _slot_fault(query: str, slots: tuple[str, ...]) -> str:
 
 def _texts(draft: CardDraft | SkillCard) -> list[str]:
     return [_SLOT.sub(" ", text) for text in (draft.description, draft.trigger, draft.avoid, *draft.queries)]
-
-
-def _holds_name(text: str, names: Iterable[str]) -> bool:
-    words = f" {' '.join(_fold(text))} "
-    return any(f" {' '.join(folded)} " in words for name in names if (folded := _fold(name)))
-
-
-def _holds_part(text: str, names: Iterable[str]) -> bool:
-    """Says whether a word of a name stands in it with its capital: "Darr" of "Adam Darr", but not "show" of "Best in Show"."""
-    parts = {word for name in names for word in _WORD.findall(name) if len(word) > 1 and word.lower() not in _FUNCTION_WORDS}
-    capitalised = {part for part in parts if part[:1].isupper()}
-    return any(_WORD.findall(text).count(part) > 0 for part in sorted(capitalised))
-
-
-def _fold(text: str) -> list[str]:
-    """Splits a text into words without case and accents, so that "Vermeer's" holds "Vermeer" and "Gabor" is "Gábor"."""
-    decomposed = unicodedata.normalize("NFKD", text)
-    return _WORD.findall("".join(char for char in decomposed if not unicodedata.combining(char)).casefold())

@@ -6,6 +6,7 @@ from dataclasses import replace
 from sesa_env.memory.base import Failure
 from sesa_env.memory.card import question_key
 from sesa_env.memory.config import MemoryConfig
+from sesa_env.memory.utility import says_something
 from sesa_env.types import Attempt, Group
 
 
@@ -15,9 +16,9 @@ def evidence_found(attempt: Attempt) -> int:
 
 
 def is_informative(attempt: Attempt) -> bool:
-    """Says whether a teacher can learn from this attempt: wrong, well-formed, with both evidence and an answer."""
+    """Says whether a teacher can learn from this attempt: wrong, well-formed, all searches made, with evidence and answer."""
     answered = bool(attempt.prediction.strip())
-    return not attempt.correct and not attempt.malformed and answered and evidence_found(attempt) > 0
+    return not attempt.correct and says_something(attempt) and answered and evidence_found(attempt) > 0
 
 
 def priority(failure: Failure, config: MemoryConfig) -> int:

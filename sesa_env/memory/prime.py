@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from sesa_env.memory.admission import Candidate
 from sesa_env.memory.bank import SkillBank
-from sesa_env.memory.base import ConsolidationReport, Distiller, Failure, Provenance, SkillCard
+from sesa_env.memory.base import ConsolidationReport, Distiller, Failure, Provenance
 from sesa_env.memory.card import make_card, question_key
 from sesa_env.memory.pending import failures_of
 from sesa_env.memory.seeds import SEEDS
@@ -14,11 +14,6 @@ from sesa_env.types import Group
 
 MINED_CARDS = 142
 """How many cards the paper mined; with the 15 seeds 157."""
-
-
-def seed_cards() -> tuple[SkillCard, ...]:
-    """Returns the fifteen hand-written cards."""
-    return SEEDS
 
 
 def prime(bank: SkillBank) -> ConsolidationReport:
@@ -65,7 +60,7 @@ def _candidates(bank: SkillBank, failures: Sequence[Failure], distiller: Distill
         for failure in failures
     ]
     return [
-        Candidate(make_card(draft, origin, permanent=True), failure.question)
+        Candidate.of(make_card(draft, origin, permanent=True), failure)
         for failure, origin, drafts in zip(failures, origins, answers, strict=True)
         for draft in drafts
     ]

@@ -7,9 +7,10 @@ from sesa_env.errors import ConfigError
 from sesa_env.memory.admission import Candidate, admit
 from sesa_env.memory.base import SkillCard
 from sesa_env.memory.card import card_text
+from sesa_env.memory.change import Change, Tombstone
 from sesa_env.memory.config import MemoryConfig
 from sesa_env.memory.embed import Embedder, Vectors
-from sesa_env.memory.store import BankStore, Change, Tombstone
+from sesa_env.memory.store import BankStore
 from sesa_env.memory.utility import Counters, evictions
 from sesa_env.memory.vectors import Rows
 
@@ -33,6 +34,7 @@ class Shelf:
         self.rows = self._matrix(vector for _, vector in stored)
         self.tombstones = store.tombstones()
         self._tombstone_rows = self._matrix(stone.vector for stone in self.tombstones)
+        self._other_runs = {name: step for name, step in store.last_steps().items() if name != run}
         self.pending = store.pending(run)
 
     def admit(
@@ -103,12 +105,16 @@ class Shelf:
             self._tombstone_rows.append(stone.vector[None])
 
     def _living_tombstones(self, step: int) -> Rows:
-        """Returns the embeddings of the tombstones that still refuse their like."""
+        """Returns the embeddings of the tombstones that still refuse their like.
+
+        Each ages by the steps of its own run: those of a run that has come to its end age no more.
+        """
         lasting = self._config.tombstone_steps
         if lasting is None:
             return self._tombstone_rows
-        expired = [place for place, stone in enumerate(self.tombstones) if step - stone.step >= lasting]
-        return self._tombstone_rows.without(expired)
+        now = {**self._other_runs, self._run: step}
+        ages = [now.get(stone.run, stone.step) - stone.step for stone in self.tombstones]
+        return self._tombstone_rows.without([place for place, age in enumerate(ages) if max(age, 0) >= lasting])
 
     def _matrix(self, vectors: Iterable[Vectors]) -> Rows:
         rows = Rows(self._embedder.dimension)

@@ -4,9 +4,9 @@ import hashlib
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -15,33 +15,12 @@ import numpy as np
 
 from sesa_env.errors import StoreError
 from sesa_env.memory.base import Failure, Provenance, SkillCard
+from sesa_env.memory.change import Change, Tombstone
 from sesa_env.memory.embed import Vectors
+from sesa_env.memory.file import open_file, transaction
 from sesa_env.memory.record import failure_from_json, failure_to_json
-from sesa_env.memory.utility import Counters
+from sesa_env.memory.whole import whole_file
 
-SCHEMA_VERSION = 1
-# "SESA" in ASCII: marks the file as a skill bank, so that another program's database is never written to.
-APPLICATION_ID = 0x53455341
-
-_SCHEMA = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE cards (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, description TEXT NOT NULL, trigger TEXT NOT NULL,
-    avoid TEXT NOT NULL, queries TEXT NOT NULL, permanent INTEGER NOT NULL, provenance TEXT NOT NULL, vector BLOB NOT NULL);
-CREATE TABLE counters (
-    run TEXT NOT NULL, card TEXT NOT NULL, retrieved INTEGER NOT NULL, helpful REAL NOT NULL, hurt REAL NOT NULL,
-    PRIMARY KEY (run, card)) WITHOUT ROWID;
-CREATE TABLE tombstones (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT, card TEXT NOT NULL, text TEXT NOT NULL, vector BLOB NOT NULL,
-    run TEXT NOT NULL, step INTEGER NOT NULL);
-CREATE TABLE pending (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT NOT NULL, id TEXT NOT NULL, record TEXT NOT NULL, UNIQUE (run, id));
-CREATE TABLE failed (
-    run TEXT NOT NULL, question TEXT NOT NULL, times INTEGER NOT NULL, PRIMARY KEY (run, question)) WITHOUT ROWID;
-CREATE TABLE steps (
-    run TEXT NOT NULL, kind TEXT NOT NULL, step INTEGER NOT NULL, report TEXT NOT NULL,
-    PRIMARY KEY (run, kind, step)) WITHOUT ROWID;
-"""
 # What the digest covers, in an order that is the content's own and not the file's.
 _CONTENT = {
     "cards": "SELECT id, description, trigger, avoid, queries, permanent, provenance, hex(vector) FROM cards ORDER BY seq",
@@ -53,54 +32,12 @@ _CONTENT = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Tombstone:
-    """What stays of an evicted card: enough to refuse its like.
-
-    Attributes:
-        card: the card's id.
-        text: its `card_text`.
-        step: the step of its eviction.
-        vector: its embedding, shape (d,).
-        run: the run that evicted it.
-    """
-
-    card: str
-    text: str
-    step: int
-    vector: Vectors = field(compare=False)
-    run: str = ""
-
-
-@dataclass(slots=True)
-class Change:
-    """All that one transaction writes: plain data, worked out before, so that the store and the bank in memory do the same.
-
-    Attributes:
-        done: (kind, step, report as JSON) of the step boundary; None for a change that belongs to no step.
-        added: new cards with their embeddings.
-        edited: cards that keep their id and place but not their content, with their embeddings.
-        counters: new values by card id, for the present run.
-        evicted: tombstones of the cards that go.
-        queue: the pending failures afterwards, oldest first; None leaves them alone.
-        failed: how often a question has failed, new values by question key.
-    """
-
-    done: tuple[str, int, str] | None = None
-    added: list[tuple[SkillCard, Vectors]] = field(default_factory=list)
-    edited: list[tuple[SkillCard, Vectors]] = field(default_factory=list)
-    counters: dict[str, Counters] = field(default_factory=dict)
-    evicted: list[Tombstone] = field(default_factory=list)
-    queue: list[Failure] | None = None
-    failed: dict[str, int] = field(default_factory=dict)
-
-
 class BankStore:
     """A skill bank's SQLite file. It knows rows, not rules: those are the bank's.
 
     Args:
         path: the file, made if missing; ":memory:" for one that lives as long as this object.
-        create: False refuses a file that is not there.
+        create: False refuses a file that is not there or is empty, and makes nothing.
 
     Raises:
         StoreError: the file is missing, corrupt, another program's, or of another schema version.
@@ -108,22 +45,7 @@ class BankStore:
 
     def __init__(self, path: str | Path, *, create: bool = True) -> None:
         self.path = str(path)
-        if self.path != ":memory:" and not create and not Path(self.path).is_file():
-            raise StoreError(f"there is no skill bank at {self.path}")
-        try:
-            self._db = sqlite3.connect(self.path, isolation_level=None)
-        except sqlite3.Error as error:
-            raise StoreError(
-                f"cannot open a skill bank at {self.path}: {error}; does its folder exist and may you write there?"
-            ) from error
-        try:
-            self._prepare()
-        except sqlite3.Error as error:
-            self._db.close()
-            raise StoreError(f"{self.path} is not a readable skill bank: {error}") from error
-        except StoreError:
-            self._db.close()
-            raise
+        self._db = open_file(self.path, create=create)
         self._revision = self._read_revision()
 
     def __enter__(self) -> "BankStore":
@@ -135,46 +57,6 @@ class BankStore:
     def close(self) -> None:
         """Closes the file; closing twice does nothing."""
         self._db.close()
-
-    def _prepare(self) -> None:
-        application = self._db.execute("PRAGMA application_id").fetchone()[0]
-        tables = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if application != APPLICATION_ID and tables:
-            raise StoreError(f"{self.path} is a database of another program, not a skill bank; choose another path")
-        # FULL: a step that was reported as committed is on the disk, also after a power cut.
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=10000"):
-            self._db.execute(f"PRAGMA {pragma}")
-        if not tables:
-            self._create()
-        version = self._db.execute("PRAGMA user_version").fetchone()[0]
-        if version != SCHEMA_VERSION:
-            raise StoreError(
-                f"{self.path} has schema version {version}; this release reads version {SCHEMA_VERSION}: export the cards "
-                "with the release that wrote it and import them here"
-            )
-        fault = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
-        if fault != "ok":
-            raise StoreError(f"{self.path} is damaged: {fault}; restore a copy (see SkillBank.backup)")
-
-    def _create(self) -> None:
-        with self._transaction():
-            if self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                return  # another process was faster
-            for statement in _SCHEMA.split(";"):
-                self._db.execute(statement)
-            self._db.execute(f"PRAGMA application_id={APPLICATION_ID}")
-            self._db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
-            self._db.execute("INSERT INTO meta VALUES ('revision', '0')")
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            self._db.execute("ROLLBACK")
-            raise
-        self._db.execute("COMMIT")
 
     def _read_revision(self) -> int:
         return int(self.meta("revision") or 0)
@@ -226,6 +108,10 @@ class BankStore:
         step: int | None = self._db.execute("SELECT max(step) FROM steps WHERE run = ? AND kind = ?", (run, kind)).fetchone()[0]
         return step
 
+    def last_steps(self) -> dict[str, int]:
+        """Reads the last step of each run, of either kind."""
+        return dict(self._db.execute("SELECT run, max(step) FROM steps GROUP BY run ORDER BY run"))
+
     def last_run(self) -> str:
         """Reads the name of the run that wrote last; "default" in a new bank."""
         return self.meta("run") or "default"
@@ -258,7 +144,7 @@ class BankStore:
 
     def set_meta(self, values: Mapping[str, str]) -> None:
         """Writes settings of the file, in one transaction."""
-        with self._transaction():
+        with transaction(self._db):
             self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", sorted(values.items()))
 
     def write(self, change: Change, run: str) -> None:
@@ -268,7 +154,7 @@ class BankStore:
             StoreError: another process has written to the bank since it was opened, or the write failed.
         """
         try:
-            with self._transaction():
+            with transaction(self._db):
                 self._claim_revision()
                 self._db.execute("INSERT OR REPLACE INTO meta VALUES ('run', ?)", (run,))
                 self._write_cards(change, run)
@@ -320,7 +206,7 @@ class BankStore:
 
     def reembed(self, name: str, dimension: str, vectors: Mapping[str, Vectors], stones: Sequence[Vectors]) -> None:
         """Replaces all embeddings by another embedder's: of the cards by id, of the tombstones in order."""
-        with self._transaction():
+        with transaction(self._db):
             self._claim_revision()
             self._db.executemany(
                 "UPDATE cards SET vector = ? WHERE id = ?", [(v.tobytes(), card) for card, v in vectors.items()]
@@ -334,14 +220,14 @@ class BankStore:
         self._revision += 1
 
     def backup(self, path: str | Path) -> None:
-        """Copies the bank, as it is now, to a file that does not exist yet."""
+        """Copies the bank, as it is now, to a file that does not exist yet; a copy cut short leaves nothing at `path`."""
         if Path(path).exists():
             raise StoreError(f"{path} exists already; a backup never overwrites")
-        target = sqlite3.connect(str(path))
         try:
-            self._db.backup(target)
-        finally:
-            target.close()
+            with whole_file(path) as part, closing(sqlite3.connect(part)) as target:
+                self._db.backup(target)
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(f"cannot write a backup to {path}: {error}") from error
 
 
 def _row(card: SkillCard, vector: Vectors) -> tuple[Any, ...]:

@@ -35,8 +35,8 @@ def utility_terms(cards: Sequence[SkillCard]) -> NDArray[np.float32]:
 def credit(groups: Iterable[Group], known: Collection[str], mode: str) -> dict[str, Counters]:
     """Adds up what one step's episodes say about the cards they were shown.
 
-    Every showing counts as retrieved. A right episode adds to helpful, a substantive wrong one to hurt, a malformed one to
-    neither.
+    A card is retrieved once for a question, whose episodes share it: each group that was shown it counts one. A right episode
+    adds to helpful, a substantive wrong one to hurt; a malformed one, or one with a search that failed, to neither.
 
     Args:
         groups: the step's groups.
@@ -47,11 +47,20 @@ def credit(groups: Iterable[Group], known: Collection[str], mode: str) -> dict[s
         What to add to each card's counters, by id.
     """
     earned: dict[str, Counters] = {}
-    for attempt in (attempt for group in groups for attempt in group.attempts):
-        for (card_id, _), share in zip(attempt.cards, _shares(attempt, mode), strict=True):
+    for group in groups:
+        for card_id in dict.fromkeys(card_id for attempt in group.attempts for card_id, _ in attempt.cards):
             if card_id in known:
-                _count(earned.setdefault(card_id, Counters()), attempt, share)
+                earned.setdefault(card_id, Counters()).retrieved += 1
+        for attempt in filter(says_something, group.attempts):
+            for (card_id, _), share in zip(attempt.cards, _shares(attempt, mode), strict=True):
+                if card_id in known:
+                    _credit(earned[card_id], attempt, share)
     return earned
+
+
+def says_something(attempt: Attempt) -> bool:
+    """Says whether an attempt tells of the cards and of the player: well-formed, with no search that could not be made."""
+    return not attempt.malformed and attempt.failed_searches == 0
 
 
 def evictions(cards: Iterable[SkillCard], config: MemoryConfig, fresh: Collection[str] = ()) -> list[str]:
@@ -83,10 +92,7 @@ def _shares(attempt: Attempt, mode: str) -> list[float]:
     return [similarity * len(similarities) / total for similarity in similarities]
 
 
-def _count(counters: Counters, attempt: Attempt, share: float) -> None:
-    counters.retrieved += 1
-    if attempt.malformed:
-        return
+def _credit(counters: Counters, attempt: Attempt, share: float) -> None:
     if attempt.correct:
         counters.helpful += share
     else:

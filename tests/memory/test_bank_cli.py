@@ -3,6 +3,7 @@
 import argparse
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -107,6 +108,22 @@ def test_an_old_bank_keeps_its_embedder(run, tmp_path, bank_file):
     run("export", bank_file, "--out", file)
     with pytest.raises(StoreError, match="written with the embedder 'counting'"):
         run("import", path, file, "--embedder", "hash")
+
+
+def test_an_export_cut_short_leaves_the_old_file(run, bank_file, tmp_path, monkeypatch):
+    file = tmp_path / "cards.md"
+    file.write_text("of yesterday", encoding="utf-8")
+
+    def kill(part, final):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", kill)
+        with pytest.raises(KeyboardInterrupt):
+            run("export", bank_file, "--out", str(file))
+    assert file.read_text(encoding="utf-8") == "of yesterday"
+    assert run("export", bank_file, "--out", str(file))[0] == 0
+    assert file.read_text(encoding="utf-8").startswith("# Skill bank")
 
 
 def test_where_nothing_can_be_written_the_file_is_named(run, bank_file, tmp_path):

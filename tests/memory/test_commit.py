@@ -22,11 +22,11 @@ def primed(*relations: str, config: MemoryConfig | None = None) -> SkillBank:
     return bank
 
 
-def test_every_showing_counts_and_malformed_attempts_credit_nothing():
+def test_a_question_is_one_retrieval_and_malformed_attempts_credit_nothing():
     bank = primed("spouse", "author")
     attempts = (right("card-spouse"), right("card-spouse", "card-author"), wrong("card-author"), malformed("card-spouse"))
     report = bank.commit(1, [Group(question(1), attempts)])
-    assert counters(bank) == {"card-spouse": (3, 2.0, 0.0), "card-author": (2, 1.0, 1.0)}
+    assert counters(bank) == {"card-spouse": (1, 2.0, 0.0), "card-author": (1, 1.0, 1.0)}
     assert report.credited == 2
 
 
@@ -83,15 +83,33 @@ def test_the_queue_keeps_its_size_and_among_equals_the_newest():
 def test_eviction_needs_three_retrievals_and_a_negative_utility(shown, hurt, goes):
     bank = SkillBank.open()
     bank.carry_out(bank.plan([card("spouse")])[0])
-    attempts = tuple(wrong("card-spouse") if i < hurt else right("card-spouse") for i in range(shown))
-    report = bank.commit(1, [Group(question(1), attempts)])
+    attempts = [wrong("card-spouse") if i < hurt else right("card-spouse") for i in range(shown)]
+    report = bank.commit(1, [Group(question(i), (attempt,)) for i, attempt in enumerate(attempts)])
     assert report.evicted == (("card-spouse",) if goes else ())
     assert [stone.card for stone in bank.tombstones()] == list(report.evicted)
 
 
+def test_one_unsolved_question_evicts_no_fresh_card():
+    bank = SkillBank.open()
+    bank.carry_out(bank.plan([card("spouse")])[0])
+    for step in (1, 2):
+        assert bank.commit(step, [Group(question(step), (wrong("card-spouse"),) * 5)]).evicted == ()
+    assert counters(bank) == {"card-spouse": (2, 0.0, 10.0)}
+    assert bank.commit(3, [Group(question(3), (wrong("card-spouse"),) * 5)]).evicted == ("card-spouse",)
+
+
+def test_an_attempt_with_a_failed_search_says_nothing_of_the_cards_and_is_not_queued():
+    bank = primed("spouse")
+    attempts = (replace(wrong("card-spouse"), failed_searches=1), replace(right("card-spouse"), failed_searches=2))
+    assert bank.commit(1, [Group(question(1), attempts)]).queued == 0
+    assert counters(bank) == {"card-spouse": (1, 0.0, 0.0)}
+    assert bank.commit(2, [Group(question(1), (attempts[0], wrong("card-spouse")))]).queued == 1
+    assert bank.pending()[0].attempt.failed_searches == 0
+
+
 def test_permanent_cards_are_never_evicted():
     bank = primed("spouse")
-    assert bank.commit(1, [Group(question(1), (wrong("card-spouse"),) * 9)]).evicted == ()
+    assert bank.commit(1, [Group(question(i), (wrong("card-spouse"),)) for i in range(9)]).evicted == ()
 
 
 def test_above_the_cap_the_lowest_utility_goes_and_among_equals_the_oldest():
@@ -152,7 +170,50 @@ def test_similarity_credit_without_any_similarity_is_uniform():
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("top_k", 0), ("cap", 0), ("credit", "fair"), ("duplicate_cosine", 0.0), ("solve_rate_low", 1.0), ("tombstone_steps", -1)],
+    [
+        ("top_k", 0),
+        ("top_k", 2.5),
+        ("top_k", True),
+        ("top_k", "3"),
+        ("cap", 0),
+        ("queue_size", float("nan")),
+        ("consolidate_every", None),
+        ("consolidate_min", 1.0),
+        ("consolidate_max", 0),
+        ("max_chars", 0),
+        ("max_queries", "5"),
+        ("max_query_chars", -1),
+        ("much_evidence", -1),
+        ("repeated_priority", 0.5),
+        ("despite_cards_priority", "10"),
+        ("much_evidence_priority", None),
+        ("evict_after", 2.5),
+        ("evict_after", -1),
+        ("tombstone_steps", -1),
+        ("tombstone_steps", "1"),
+        ("similarity_floor", float("nan")),
+        ("similarity_floor", 2.0),
+        ("similarity_floor", -1.01),
+        ("similarity_floor", "x"),
+        ("utility_weight", float("nan")),
+        ("utility_weight", float("inf")),
+        ("utility_weight", -0.5),
+        ("utility_weight", None),
+        ("duplicate_cosine", 0.0),
+        ("duplicate_cosine", float("inf")),
+        ("duplicate_cosine", "0.9"),
+        ("solve_rate_low", 1.0),
+        ("solve_rate_low", -0.1),
+        ("solve_rate_low", float("nan")),
+        ("solve_rate_high", float("nan")),
+        ("solve_rate_high", False),
+        ("credit", "fair"),
+        ("credit", None),
+        ("slots", ["entity"]),
+        ("slots", "entity"),
+        ("slots", ("an entity",)),
+        ("slots", (1,)),
+    ],
 )
 def test_settings_that_mean_nothing_are_refused(field, value):
     with pytest.raises(ConfigError, match=f"MemoryConfig.{field} must be"):

@@ -182,9 +182,9 @@ def test_the_tombstone_of_a_card_may_expire():
     config = MemoryConfig(consolidate_every=1, consolidate_min=1, tombstone_steps=5)
     bank = SkillBank.open(config=config)
     bank.carry_out(bank.plan([card("spouse")])[0])
-    bank.commit(1, [Group(question(1), (wrong("card-spouse"),) * 3)])
+    bank.commit(1, [Group(question(i), (wrong("card-spouse"),)) for i in range(3)])
     same = Fixed(CardDraft(*(getattr(card("spouse"), name) for name in ("description", "trigger", "avoid", "queries"))))
-    assert bank.consolidate(2, same).rejected == {"tombstone": 1}
+    assert bank.consolidate(2, same).rejected == {"tombstone": 3}
     bank.commit(6, failing(2))
     assert len(bank.consolidate(6, same).added) == 1
 

@@ -43,12 +43,15 @@ class History(RuleBasedStateMachine):
     def commit(self, data, kinds, relation):
         self.step += 1
         ids = [made.id for made in self.bank.cards()]
-        attempts = []
+        attempts, everyone = [], set()
         for kind in kinds:
             shown = data.draw(st.lists(st.sampled_from(ids), max_size=3, unique=True))
             attempts.append(KINDS[kind](*shown))
             for card_id in shown:
-                self.books.setdefault(card_id, Counter()).update(["retrieved", kind])
+                self.books.setdefault(card_id, Counter()).update([kind])
+                everyone.add(card_id)
+        for card_id in everyone:
+            self.books[card_id].update(["retrieved"])
         number = data.draw(st.integers(0, 6))
         report = self.bank.commit(self.step, [Group(question(number, relation), tuple(attempts))])
         self.buried |= set(report.evicted)

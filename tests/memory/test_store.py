@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +14,10 @@ from sesa_env.memory.bank import SkillBank
 from sesa_env.memory.base import Failure
 from sesa_env.memory.config import MemoryConfig
 from sesa_env.memory.embed import HashEmbedder
+from sesa_env.memory.file import SCHEMA_VERSION
 from sesa_env.memory.record import failure_from_json, failure_to_json
 from sesa_env.memory.shelf import Shelf
-from sesa_env.memory.store import SCHEMA_VERSION, BankStore
+from sesa_env.memory.store import BankStore
 from sesa_env.memory.vectors import Rows
 from sesa_env.types import Attempt, Group, Passage, Question, SearchCall
 from tests.memory.helpers import EAGER, RELATIONS, CountingEmbedder, Teacher, card, failing, question, right, wrong
@@ -32,7 +34,8 @@ def lived(path, run="default") -> SkillBank:
     bank.prime([card("spouse")])
     bank.commit(1, [*failing(1, relation="author"), *failing(2, relation="capital")])
     first, _ = bank.consolidate(1, Teacher()).added
-    bank.commit(2, [Group(question(3), (wrong(first),) * 3), Group(question(4), (right("card-spouse"), wrong("card-spouse")))])
+    shown = Group(question(4), (right("card-spouse"), wrong("card-spouse")))
+    bank.commit(2, [*(Group(question(i), (wrong(first),)) for i in (3, 5, 6)), shown])
     return bank
 
 
@@ -55,12 +58,12 @@ def test_stats_count_what_is_there(path):
         "cards": 2,
         "permanent": 1,
         "tombstones": 1,
-        "pending": 2,
+        "pending": 4,
         "last_step": 2,
         "last_consolidation": 1,
     }
     assert stats["origins"] == {"distilled": 1, "imported": 1}
-    assert (stats["retrieved"], stats["helpful"], stats["hurt"], stats["never_retrieved"]) == (2, 1.0, 1.0, 1)
+    assert (stats["retrieved"], stats["helpful"], stats["hurt"], stats["never_retrieved"]) == (1, 1.0, 1.0, 1)
 
 
 def test_it_is_in_wal_mode_and_passes_sqlites_own_check(path):
@@ -87,6 +90,107 @@ def test_a_backup_overwrites_nothing(path, tmp_path):
         bank.backup(tmp_path / "copy.sqlite")
         with pytest.raises(StoreError, match="exists already"):
             bank.backup(tmp_path / "copy.sqlite")
+
+
+def test_a_backup_cut_short_leaves_nothing_under_the_final_name(path, tmp_path, monkeypatch):
+    copy = tmp_path / "copy.sqlite"
+    seen = []
+
+    def kill(part, final):
+        seen.append((part.stat().st_size > 0, copy.exists()))
+        raise KeyboardInterrupt
+
+    with lived(path) as bank:
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "replace", kill)
+            with pytest.raises(KeyboardInterrupt):
+                bank.backup(copy)
+        assert seen == [(True, False)]
+        assert [file.name for file in tmp_path.iterdir() if file.name.startswith("copy")] == []
+        (tmp_path / "copy.sqlite.part").write_bytes(b"left by a killed process")
+        bank.backup(copy)
+        digest = bank.digest()
+    with SkillBank.open(copy, EAGER, create=False) as again:
+        assert again.digest() == digest
+    assert not (tmp_path / "copy.sqlite.part").exists()
+
+
+def test_a_backup_that_cannot_be_written_is_named(path, tmp_path):
+    with lived(path) as bank, pytest.raises(StoreError, match="cannot write a backup to"):
+        bank.backup(tmp_path / "absent" / "copy.sqlite")
+
+
+def test_a_bank_is_opened_with_the_embedder_that_wrote_it(path, monkeypatch):
+    made = []
+
+    def make(name):
+        made.append(name)
+        return CountingEmbedder() if name == "counting" else HashEmbedder()
+
+    monkeypatch.setattr("sesa_env.memory.recorded.make_embedder", make)
+    with SkillBank.open(path, embedder=CountingEmbedder()) as bank:
+        bank.prime([card("spouse")])
+    with SkillBank.open(path, create=False) as bank:
+        assert bank.embedder.name == "counting"
+    with SkillBank.open() as bank:
+        assert bank.embedder.name == "hash"
+    assert made == ["counting", "hash"]
+
+
+def test_a_recorded_embedder_that_cannot_be_had_is_an_error(path):
+    with SkillBank.open(path, embedder=CountingEmbedder()) as bank:
+        bank.prime([card("spouse")])
+    with pytest.raises(ConfigError):
+        SkillBank.open(path)
+
+
+def test_looking_makes_no_bank_of_another_file(path):
+    path.write_bytes(b"")
+    with pytest.raises(StoreError, match="is empty, not a skill bank"):
+        SkillBank.open(path, create=False)
+    assert path.read_bytes() == b""
+    path.unlink()
+    with sqlite3.connect(path) as raw:
+        raw.execute("PRAGMA user_version = 7")
+    raw.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="is empty, not a skill bank"):
+        SkillBank.open(path, create=False)
+    assert path.read_bytes() == before
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("create", [True, False])
+def test_the_journal_of_another_programs_database_is_not_tidied_up(path, create):
+    with sqlite3.connect(path) as raw:
+        raw.execute("PRAGMA application_id = 7")
+        raw.execute("CREATE TABLE photos (name TEXT)")
+    raw.close()
+    journal = path.with_name(path.name + "-wal")
+    journal.write_bytes(b"another program's")
+    with pytest.raises(StoreError, match="another program"):
+        SkillBank.open(path, create=create)
+    assert journal.read_bytes() == b"another program's"
+
+
+def test_an_empty_file_may_become_a_bank(path):
+    path.write_bytes(b"")
+    with SkillBank.open(path) as bank:
+        assert bank.cards() == []
+
+
+def test_tombstones_age_by_the_steps_of_their_own_run(path):
+    config = MemoryConfig(consolidate_every=1, consolidate_min=1, tombstone_steps=10)
+    with SkillBank.open(path, config, run="one") as bank:
+        bank.carry_out(bank.plan([card("spouse")])[0])
+        bank.commit(1, [Group(question(i), (wrong("card-spouse"),)) for i in range(3)])
+        assert len(bank.tombstones()) == 1
+    with SkillBank.open(path, config, run="two") as bank:
+        bank.commit(500, failing(9))
+        assert bank.consolidate(500, Teacher()).rejected == {"tombstone": 1}
+    with SkillBank.open(path, config, run="one") as bank:
+        bank.commit(11, failing(10))
+        assert len(bank.consolidate(11, Teacher()).added) == 1
 
 
 def test_a_file_that_is_no_database_is_refused_and_left_alone(path):
@@ -172,7 +276,7 @@ def test_runs_keep_their_own_queue_and_steps_and_share_the_tombstones(path):
     with BankStore(path, create=False) as store:
         assert store.last_run() == "two"
         assert store.stats("one")["last_step"] == 2
-        assert len(store.pending("one")) == 2
+        assert len(store.pending("one")) == 4
 
 
 def test_an_evicted_card_let_in_again_starts_at_zero(path):
@@ -180,7 +284,8 @@ def test_an_evicted_card_let_in_again_starts_at_zero(path):
     with SkillBank.open(path, config) as bank:
         for step in (1, 2):
             bank.carry_out(bank.plan([card("spouse")])[0])
-            assert bank.commit(step, [Group(question(step), (wrong("card-spouse"),) * 3)]).evicted == ("card-spouse",)
+            failed = [Group(question(10 * step + i), (wrong("card-spouse"),)) for i in range(3)]
+            assert bank.commit(step, failed).evicted == ("card-spouse",)
         bank.carry_out(bank.plan([card("spouse")])[0])
     with SkillBank.open(path, config) as bank:
         assert [(made.id, made.retrieved, made.hurt) for made in bank.cards()] == [("card-spouse", 0, 0.0)]
