@@ -9,6 +9,7 @@ BLANK = "_____"
 """How a question writes a blank."""
 
 _AROUND = re.compile(r'([^"]{0,300})_{5}([^"_]{0,300})')
+_CLUE = re.compile(r'Consider ([A-C]), where "([^?]{1,300}?)" is a statement')
 _CONTEXT = 6
 _LONGEST = 15
 
@@ -39,6 +40,23 @@ def fill_blank(question: str, texts: Sequence[str]) -> str:
             if filled:
                 return filled
     return ""
+
+
+def hops_of(question: str, texts: Sequence[str]) -> int:
+    """Counts the statements that a question with a blank chains: one, and each clue to a letter that the texts hold.
+
+    Args:
+        question: a question with a blank, as `sesa_env.players.cloze` writes it.
+        texts: the documents' texts.
+
+    Returns:
+        At least 1. A clue that no text holds, or whose letter leads nowhere, does not count.
+    """
+    clues = [(f"\\b{letter}\\b", statement) for letter, statement in _CLUE.findall(question[:2000])]
+    used = [statement for letter, statement in clues if len(re.findall(letter, question.replace(statement, ""))) > 1]
+    return 1 + sum(
+        bool(fill_blank(re.sub(letter, BLANK, statement, count=1), texts)) for letter, statement in clues if statement in used
+    )
 
 
 def _context(row: Sequence[str]) -> tuple[list[str], bool]:

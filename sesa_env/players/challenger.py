@@ -4,22 +4,22 @@ It reads the target, the hop count and what its own searches brought, and nothin
 """
 
 import hashlib
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from sesa_env.grading import contains_answer, exact_match, normalise
 from sesa_env.players.base import View
-from sesa_env.players.cloze import Mention, cloze, mentions
+from sesa_env.players.cloze import Mention, bare_title, cloze, joins, mentions
 from sesa_env.players.reader import ScriptedReader
-from sesa_env.players.spans import content_words
-from sesa_env.players.turns import plain, question_turn, search_turn
+from sesa_env.players.replay import Script, replay
+from sesa_env.players.spans import MONTHS, content_words, names
+from sesa_env.players.turns import plain, question_turn
 from sesa_env.types import Passage, Question, Target
 from sesa_env.worlds import World
 
-Script = Generator[str, tuple[Passage, ...], str]
-"""Yields queries, is sent what each brought, returns the question."""
-
 _TRIES = 12
-_EXTRA = 3
+_WIDTH = 40
+_MOST_SEARCHES = 9
 _MAX_CHARS = 1000
 
 
@@ -42,15 +42,7 @@ class ScriptedChallenger:
         """Replays its walk over the searches made so far and does the next thing; poses when it must."""
         target = self._targets.get((view.target, view.hops)) or Target(view.target, view.target, max(view.hops, 1))
         script = self._walk_passages(target) if self._world.graph is None else self._walk_graph(target)
-        try:
-            query = next(script)
-            for call in view.searches:
-                query = script.send(call.passages)
-        except StopIteration as done:
-            return question_turn(done.value)
-        if view.searches_left > 0 and view.turns_left > 1:
-            return search_turn(query)
-        return question_turn(self._pose(target, [call.passages for call in view.searches]))
+        return replay(script, view, question_turn, lambda: self._pose(target, [call.passages for call in view.searches]))
 
     def _walk_graph(self, target: Target) -> Script:
         """Takes a question off the graph and makes the searches that bring its evidence."""
@@ -64,10 +56,10 @@ class ScriptedChallenger:
         return question.text
 
     def _walk_passages(self, target: Target) -> Script:
-        """Searches the target, then pages that mention it, and so on outwards: at least one search for each hop."""
+        """Searches the target, then names and pages that its statements lead to, until a chain of as many hops is found."""
         hits: list[tuple[Passage, ...]] = []
         queries = [target.answer]
-        while len(hits) < target.hops + _EXTRA:
+        while len(hits) < _MOST_SEARCHES:
             hits.append((yield queries[-1]))
             question = self._from_passages(target, hits, target.hops) if len(hits) >= target.hops else ""
             if question:
@@ -76,11 +68,12 @@ class ScriptedChallenger:
         return self._pose(target, hits)
 
     def _next_query(self, target: Target, hits: Sequence[Sequence[Passage]], queries: Sequence[str]) -> str:
-        """Chooses what to search next: a page that mentions what was searched before, the most distant first, then any page."""
-        chains = [chain for hops in range(target.hops, 0, -1) for chain in self._chains(target, hits, hops)]
-        titles = [*(chain[-1].title for chain in chains), *_titles(hits), f"{target.answer} {len(queries)}"]
+        """Chooses what to search next: a name that the longest chains end with, then any page."""
+        chains = [chain for hops in range(target.hops - 1, 0, -1) for chain in self._chains(target, hits, hops)[:_TRIES]]
+        leads = [bridges[rank] for rank in range(3) for chain in chains if len(bridges := _bridges(chain, hits)) > rank]
         asked = {normalise(query) for query in queries}
-        return next(title for title in titles if normalise(title) not in asked)
+        rows = [*leads, *_titles(hits), f"{target.answer} {len(queries)}"]
+        return next(row for row in rows if normalise(row) not in asked)
 
     def _pose(self, target: Target, hits: Sequence[Sequence[Passage]]) -> str:
         """Writes a question of as many hops as asked for, or else of fewer; "" when there is none."""
@@ -90,7 +83,7 @@ class ScriptedChallenger:
     def _from_passages(self, target: Target, hits: Sequence[Sequence[Passage]], hops: int) -> str:
         """Writes the first question of this many hops that would pass; "" when there is none."""
         own = list({passage.id: passage for found in hits for passage in found}.values())
-        written = (cloze(target.answer, chain) for chain in self._chains(target, hits, hops)[:_TRIES])
+        written = (cloze(chain) for chain in self._chains(target, hits, hops)[:_TRIES])
         return next((question for question in written if self._holds(question, target, own)), "")
 
     def _holds(self, question: str, target: Target, own: Sequence[Passage]) -> bool:
@@ -101,16 +94,14 @@ class ScriptedChallenger:
         return verdict is not None and exact_match(verdict.answers[0], target.answers)
 
     def _chains(self, target: Target, hits: Sequence[Sequence[Passage]], hops: int) -> list[list[Mention]]:
-        """Finds chains of statements: one that mentions the target, one that mentions the first one's page, and so on."""
-        own = [passage for found in hits for passage in found]
+        """Finds chains of statements: one that mentions the target, one that mentions its page or a name in it, and so on."""
+        own = list(dict.fromkeys(passage for found in hits for passage in found))
         chains = [[mention] for mention in _turned(mentions(target.answer, own), self._seed, target)]
         for _ in range(1, hops):
-            chains = [
-                [*chain, mention]
-                for chain in chains[:_TRIES]
-                for mention in (mentions(chain[-1].title, own) if chain[-1].title else ())
-                if mention.title and mention.title not in {step.title for step in chain}
-            ]
+            longer = (
+                [*chain, mention] for chain in chains for name in _bridges(chain, hits) for mention in mentions(name, own)
+            )
+            chains = list(islice((chain for chain in longer if _leads_on(chain)), _WIDTH))
         return chains
 
 
@@ -129,6 +120,28 @@ def _turned(row: list[Mention], seed: int, target: Target) -> list[Mention]:
     """Turns a row by an amount that seed and target decide, so that seeds begin with different statements."""
     turn = _digest(seed, target.id, target.hops) % len(row) if row and seed else 0
     return [*row[turn:], *row[:turn]]
+
+
+def _bridges(chain: Sequence[Mention], hits: Sequence[Sequence[Passage]]) -> list[str]:
+    """Returns the names that may lead on from a chain's last statement: its page, names of several words, other pages."""
+    last = chain[-1]
+    pages = {bare_title(passage.title) for found in hits for passage in found}
+    spans = [span.text for span in names(last.sentence) if span.text.split()[0] not in MONTHS]
+    found = [text for text in spans if " " in text or text in pages]
+    known = {normalise(mention.name) for mention in chain}
+    return [
+        name
+        for name in dict.fromkeys([bare_title(last.title) if last.title else "", *found])
+        if name and normalise(name) not in known
+    ]
+
+
+def _leads_on(chain: Sequence[Mention]) -> bool:
+    """Says whether a chain's last statement is a clue: on a page of its own, which no other statement of the chain names."""
+    title = bare_title(chain[-1].title)
+    repeated = len({mention.sentence for mention in chain}) < len(chain)
+    told = repeated or any(contains_answer(f"{mention.title}. {mention.sentence}", [title]) for mention in chain[:-1])
+    return bool(chain[-1].title) and not told and joins(chain)
 
 
 def _query_for(passage: Passage) -> str:

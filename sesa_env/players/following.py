@@ -3,14 +3,12 @@
 The skilled Solver acts by this, and the hindsight distiller tests a card by it before it writes the card.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 
 from sesa_env.players.reader import ScriptedReader
+from sesa_env.players.replay import Script
 from sesa_env.players.spans import content_words, stem, words
 from sesa_env.types import Passage
-
-Script = Generator[str, tuple[Passage, ...], str]
-"""Yields queries, is sent what each brought, returns what was read at the end."""
 
 
 def holder(query: str, passages: Sequence[Passage]) -> Passage | None:

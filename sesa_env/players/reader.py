@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 
 from sesa_env.players.asking import Asked, asked, sought
-from sesa_env.players.blank import BLANK, fill_blank
+from sesa_env.players.blank import BLANK, fill_blank, hops_of
 from sesa_env.players.compare import compare
 from sesa_env.players.spans import Sentence, Span, sentences, stem, word_set, words
 from sesa_env.types import Passage, Verdict
@@ -56,12 +56,14 @@ class ScriptedReader:
             passages: the documents; their order does not matter.
 
         Returns:
-            The answer read, with no evidence named, or None when nothing can be read.
+            The answer read, with no evidence named, or None when nothing can be read. Of a question with a blank the number
+            of statements that it chains is told too.
         """
         stems = frozenset(sought(question, ""))
         ranked = sorted(passages, key=lambda passage: (-_overlap(stems, passage), passage.id))
         answer = self.read(question, "", ranked)
-        return Verdict((answer,)) if answer else None
+        hops = hops_of(question, [body(passage) for passage in ranked]) if BLANK in question else 0
+        return Verdict((answer,), hops=hops) if answer else None
 
     def _best(self, question: str, query: str, wanted: Asked, passages: Sequence[Passage]) -> str:
         stems = sought(question, query)

@@ -13,9 +13,10 @@ from sesa_env.players.base import View
 from sesa_env.players.compare import attribute
 from sesa_env.players.compare import decide as compare_values
 from sesa_env.players.decisions import Asking, Decision, conditions, decide, fill, start, steps_of, take_apart
-from sesa_env.players.following import Script, follow_step, holder
+from sesa_env.players.following import follow_step, holder
 from sesa_env.players.reader import ScriptedReader
-from sesa_env.players.turns import answer_turn, search_turn
+from sesa_env.players.replay import Script, replay
+from sesa_env.players.turns import answer_turn
 from sesa_env.worlds import World
 
 
@@ -27,16 +28,7 @@ class Skilled:
 
     def act(self, view: View) -> str:
         """Replays its script over the searches made so far and does the next thing; answers when it must."""
-        script = self._script(view)
-        try:
-            query = next(script)
-            for call in view.searches:
-                query = script.send(call.passages)
-        except StopIteration as done:
-            return answer_turn(done.value)
-        if view.searches_left > 0 and view.turns_left > 1:
-            return search_turn(query)
-        return answer_turn(self._last_resort(view))
+        return replay(self._script(view), view, answer_turn, lambda: self._last_resort(view))
 
     def _last_resort(self, view: View) -> str:
         if not view.searches:
