@@ -8,7 +8,6 @@ from agents.selfplay import SelfPlayConfig, run_selfplay
 from benchmarks.records import write_json
 from sesa_env.errors import StoreError
 from sesa_env.memory.bank import SkillBank
-from sesa_env.memory.base import MemorySnapshot
 from sesa_env.memory.prime import prime
 
 BANK_FILE, STATS_FILE = "bank.sqlite", "bank.json"
@@ -75,9 +74,3 @@ def _distil(request: BankRequest, directory: Path) -> None:
 def _prime(directory: Path) -> None:
     with SkillBank.open(directory / BANK_FILE, run=RUN) as bank:
         prime(bank)
-
-
-def open_bank(path: Path) -> MemorySnapshot:
-    """Reads a bank, frozen."""
-    with SkillBank.open(path, run=RUN, create=False) as bank:
-        return bank.snapshot()

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from benchmarks.banks import BANK_FILE, BankRequest, make_bank, open_bank
+from benchmarks.banks import BANK_FILE, BankRequest, make_bank
 from benchmarks.records import Record, dump, make_record, read_json, write_json, write_records
 from benchmarks.suites import open_world, take_questions
 from sesa_env.errors import ConfigError, RetrievalError, SesaError
@@ -24,6 +24,7 @@ from sesa_env.game import GameConfig
 from sesa_env.memory.base import MemorySnapshot
 from sesa_env.play import play_questions
 from sesa_env.players.load import load_player
+from sesa_env.records import open_memory
 from sesa_env.types import Question
 from sesa_env.worlds import World
 
@@ -147,7 +148,7 @@ def evaluate(unit: EvalUnit, bank_path: Path) -> list[Record]:
     """
     world = open_world(unit.world)
     questions = take_questions(unit.world, unit.benchmark, unit.questions, unit.seed)[unit.start : unit.stop]
-    bank = open_bank(bank_path) if "on" in unit.modes else None
+    bank = open_memory(str(bank_path)) if "on" in unit.modes else None
     return [record for mode in unit.modes for record in _play(unit, world, questions, bank if mode == "on" else None, mode)]
 
 

@@ -44,13 +44,17 @@ def open_setup(setup: Setup) -> tuple[World, GameConfig, MemorySnapshot | None]:
 
 
 def open_memory(name: str | None) -> MemorySnapshot | None:
-    """Opens a skill memory by name and freezes it.
+    """Opens a skill memory by name and freezes it: with the embedder that wrote it, and the paper's settings for retrieval.
 
     Args:
         name: None (Off mode), "seeds" (the hand-written cards) or the path of a bank.
 
     Returns:
         The snapshot, None in Off mode.
+
+    Raises:
+        ConfigError: there is no such file, or its embedder is not installed.
+        StoreError: the file is no bank.
     """
     if name is None:
         return None
@@ -63,7 +67,7 @@ def open_memory(name: str | None) -> MemorySnapshot | None:
             return bank.snapshot()
     if not Path(name).is_file():
         raise ConfigError(f"memory: expected None, 'seeds' or the path of a skill bank; there is no file {name!r}")
-    with SkillBank.open(name) as bank:
+    with SkillBank.open(name, create=False) as bank:
         return bank.snapshot()
 
 

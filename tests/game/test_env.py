@@ -16,6 +16,7 @@ import sesa_env
 from sesa_env.checks import CHECKS, CheckError, check_env
 from sesa_env.errors import ConfigError, SesaError, StoreError
 from sesa_env.memory.bank import SkillBank
+from sesa_env.memory.embed import HashEmbedder
 from sesa_env.records import EpisodeRecord, read_episodes, replay, write_episodes
 from sesa_env.spaces import Utf8
 from sesa_env.types import Role
@@ -276,6 +277,27 @@ def test_the_command_replays_and_reports_the_first_difference(tmp_path, capsys):
     path.write_text(json.dumps(data) + '\n{"half": ')
     assert main(["replay", str(path)]) == 2
     assert "line 2: not an episode record" in capsys.readouterr().err
+
+
+def test_a_file_that_is_no_bank_is_refused_and_left_alone(tmp_path):
+    for content in (b"", b"dear diary"):
+        (tmp_path / "bank.sqlite").write_bytes(content)
+        with pytest.raises(StoreError):
+            make(role="solver", memory=str(tmp_path / "bank.sqlite"))
+        assert (tmp_path / "bank.sqlite").read_bytes() == content
+        assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_bank_is_read_with_the_embedder_that_wrote_it(tmp_path, monkeypatch):
+    class Other(HashEmbedder):
+        name = "other"
+
+    with SkillBank.open(tmp_path / "bank.sqlite", embedder=Other()) as bank:
+        bank.prime([card("c1")])
+    asked = []
+    monkeypatch.setattr("sesa_env.memory.recorded.make_embedder", lambda name: asked.append(name) or Other())
+    assert make(role="solver", memory=str(tmp_path / "bank.sqlite")).unwrapped.game.memory is not None
+    assert asked == ["other"]
 
 
 def test_a_changed_bank_is_reported(tmp_path):
