@@ -19,6 +19,7 @@ Pair: TypeAlias = tuple[str, str]
 _WORD = re.compile(r"\w+")
 _TOKEN = re.compile(r"[\w'’.-]+|[^\w\s]")  # noqa: RUF001 - both apostrophes occur in real names
 _SENTENCE_START = re.compile(r"(?:^|[.!?:\n])[\W_]*$")
+_APOSTROPHE = re.compile(r"['’]")  # noqa: RUF001 - both occur in real names
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 _IN_BRACKETS = re.compile(r"\s*\([^()]*\)")
 _MAX_CHARS = 20_000  # of one passage; real ones have about 600, only hostile ones are longer
@@ -125,7 +126,10 @@ def secrets_of(question: Question, passages: Sequence[Passage] = ()) -> Secrets:
     asked = frozenset(fold(" ".join((question.text, *question.entities))))
     words, pairs = _answer_parts(question.answers, said, reading)
     return Secrets(
-        answers=question.answers,
+        answers=(
+            *question.answers[:1],
+            *(alias for alias in question.answers[1:] if not _FUNCTION_WORDS.issuperset(fold(alias))),
+        ),
         answer_words=words,
         answer_pairs=pairs,
         names=(*names, *_title_names(reading)),
@@ -201,7 +205,8 @@ def _answer_parts(answers: Sequence[str], said: frozenset[str], reading: _Readin
     for place, answer in enumerate(answers):
         plain = said if place == 0 else said | reading.lower
         bare = [word for word in _bare(answer) if word.casefold() not in _FUNCTION_WORDS]
-        words |= _figures(bare) | set(_rare(bare, plain, reading))
+        unmarked = _bare(_APOSTROPHE.sub("", answer))  # "otoole" of "O'Toole"
+        words |= _figures(bare) | set(_rare([*bare, *unmarked], plain, reading))
         pairs |= {pair for pair in pairwise(word.casefold() for word in bare) if not plain.issuperset(pair)}
     return frozenset(words), frozenset(pairs)
 
@@ -210,7 +215,7 @@ def _rare(bare: Sequence[str], plain: frozenset[str], reading: _Reading) -> Iter
     for word in bare:
         folded = word.casefold()
         named = word[0].isupper() or folded in reading.proper
-        if named and len(word) > 1 and folded not in plain and folded not in _COMMON_PARTS:
+        if named and len(word) > 1 and folded not in plain | _COMMON_PARTS | _FUNCTION_WORDS:
             yield folded
 
 

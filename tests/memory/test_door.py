@@ -120,6 +120,8 @@ def test_ordinary_words_are_no_names(text, question):
         ("Search the 18 of June.", "18 June 1815"),
         ("About 200000 people.", "some 200,000"),
         ("The new york one.", "New York City"),
+        ("Of otoole or so.", "Peter O'Toole"),
+        ("Of O Toole or so.", "Peter O'Toole"),
         ("The left ventricle.", "left ventricle of the heart"),
     ],
 )
@@ -147,6 +149,12 @@ def test_an_alias_that_goes_with_the_answer_gives_nothing_away_where_the_passage
     passage = Passage("p", "Wisconsin", "The state of Wisconsin has no religion.")
     assert refuse(draft("Search the religion."), question, CONFIG, [passage]) is None
     assert refuse(draft("Search the wisconsin."), question, CONFIG, [passage]) == "answer"
+
+
+def test_an_alias_of_function_words_alone_gives_nothing_away():
+    question = asked("Which land is it?", "India", "IN", "The Who")
+    assert refuse(draft(query="{entity} located in"), question, CONFIG) is None
+    assert refuse(draft("Who was it?"), question, CONFIG) is None
 
 
 ROYAL = "Which title is shared by the Duke of Edinburgh and Prince Charles or Lord Louis Mountbatten?"
