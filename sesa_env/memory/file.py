@@ -89,8 +89,6 @@ def _look_at(path: str, *, create: bool) -> None:
             head = file.read(100)
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error}") from error
-    if not head and not create:
-        raise StoreError(f"{path} is empty, not a skill bank")
     if head and not head.startswith(_MAGIC):
         raise StoreError(f"{path} is not a readable skill bank: it is no SQLite file; choose another path")
     application = int.from_bytes(head[_APPLICATION_AT : _APPLICATION_AT + 4], "big")

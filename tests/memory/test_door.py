@@ -183,6 +183,11 @@ def test_a_word_that_only_begins_sentences_or_titles_is_no_name(query):
     assert refuse(draft(query=query), asked(LOWER), CONFIG, READ) is None
 
 
+def test_a_word_seen_only_at_the_beginning_of_a_sentence_is_no_name():
+    passages = [Passage("a", "", "It ran. Directed by him, it won.")]
+    assert refuse(draft("Search directed by."), asked("who directed it"), CONFIG, passages) is None
+
+
 def test_titles_and_words_with_inner_capitals_are_names():
     passages = [Passage("a", "Silver Harbour (film)", "It was made."), Passage("b", "", "WWNQ is a station.")]
     assert refuse(draft("Search silver harbour."), asked("who made it"), CONFIG, passages) == "entity"
@@ -221,6 +226,7 @@ def test_names_in_a_question():
         "Laurent Touil-Tartour",
     ]
     assert names_in("Where did Edward, 2nd Duke of York's father die?") == ["Edward", "Duke of York"]
+    assert names_in("Who wrote Pride And Prejudice?") == ["Pride", "Prejudice"]
     assert names_in("who wrote the book") == []
     assert names_in("") == []
 
