@@ -45,6 +45,13 @@ STOP_WORDS = word_set(
     "both same after before during while until will would can could may might must shall should s t name named called "
     "many much"
 )
+_ADVERBS = word_set(
+    "upon though although among amongst despite via per within without against toward towards since because unless whereas "
+    "whether however therefore thus hence yet still even ever never also often again once just quite rather very more most "
+    "less least some any all each every other another own several various along across around behind beside besides beyond "
+    "near off onto out past throughout unlike up down away back ago together perhaps otherwise meanwhile instead"
+)
+_NOUNS_IN_LY = word_set("family assembly monopoly supply reply ally bully jelly lily")
 _CLASS_END = word_set("of in on at to for from by with as who which that and or best known whose where born")
 
 
@@ -94,6 +101,13 @@ def stem(word: str) -> str:
 def content_words(text: str) -> list[str]:
     """Returns the text's words that are no function words, as written, in order."""
     return [word.text for word in words(text) if _bare(word.text) not in STOP_WORDS]
+
+
+def is_content(word: str) -> bool:
+    """Says whether a word can name a relation by itself: letters alone, no function word, no adverb ("upon", "originally")."""
+    lower = word.lower()
+    adverb = lower in _ADVERBS or (lower.endswith("ly") and len(lower) > 4 and lower not in _NOUNS_IN_LY)
+    return lower.isalpha() and len(lower) > 1 and lower not in STOP_WORDS and not adverb
 
 
 @lru_cache(maxsize=16_384)

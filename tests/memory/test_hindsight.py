@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from sesa_env.grading import contains_answer
 from sesa_env.memory.base import CardDraft, CardHit, Failure, SkillCard
+from sesa_env.memory.config import MemoryConfig
+from sesa_env.memory.door import misshapen
 from sesa_env.memory.hindsight import Hindsight
 from sesa_env.play import play_questions
 from sesa_env.players.decisions import phrases
@@ -24,6 +26,10 @@ PAGES = [
     Passage("hailed-decoy", "Corin Vale", "The birthplace of Corin Vale is often given as Dunhold, wrongly."),
     Passage("died", "Corin Vale", "Corin Vale perished on 4 June 1850."),
     Passage("other", "Tilda Fenn", "Tilda Fenn perished on 8 July 1861. Nothing else about her matters here."),
+    # The same is stated of others in the same words: that makes them words of a relation.
+    *(Passage(f"wed-{name}", name, f"{name} wed {name} Brunholm in 1799, to the joy of all.") for name in ("Ola", "Una")),
+    *(Passage(f"hailed-{name}", name, f"{name} hailed from Westermark, which is far away too.") for name in ("Ola", "Una")),
+    *(Passage(f"died-{name}", name, f"{name} perished on 2 May 1870, as did so many others.") for name in ("Ola", "Una")),
 ]
 
 
@@ -63,6 +69,36 @@ def test_finds_the_query_that_would_have_brought_the_evidence():
     assert [draft.queries for draft in drafts] == [("{entity} wed",)]
     assert '"spouse"' in drafts[0].trigger
     assert "whole question" in drafts[0].avoid
+
+
+UPON = Passage("upon", "Alda Wern", "Alda Wern looked upon Corin Vale with originally fond eyes.")
+RADIO = Passage("radio", "Alda Wern", "Wwnq sang of Corin Vale to Alda Wern.")
+ONCE = Passage("once", "Alda Wern", "Alda Wern outfoxed Corin Vale.")
+
+
+@pytest.mark.parametrize("page", [UPON, RADIO, ONCE])
+def test_words_that_stand_near_by_chance_make_no_card(page, monkeypatch):
+    """Adverbs, names that begin a sentence, and words that no other page uses in the same way."""
+    monkeypatch.setitem(globals(), "PAGES", [page, *PAGES])
+    assert distil(failure("Who was the spouse of Alda Wern?", "Corin Vale", [page.id])) == []
+
+
+def test_a_word_of_the_question_itself_needs_no_other_page(monkeypatch):
+    page = Passage("direct", "Alda Wern", "Alda Wern was directed by Corin Vale.")
+    monkeypatch.setitem(globals(), "PAGES", [page, *PAGES])
+    (draft,) = distil(failure("Who was the director of Alda Wern?", "Corin Vale", ["direct"]))
+    assert draft.queries == ("{entity} directed",)
+
+
+def test_a_question_with_a_blank_teaches_nothing():
+    text = 'Which name fills the blank in the statement about Alda Wern that reads "Alda Wern was the spouse of _____"?'
+    assert distil(failure(text, "Corin Vale", ["wed"])) == []
+
+
+@pytest.mark.parametrize("asked", ["Duke of Edinburgh", "Originally 3", "2nd originally"])
+def test_a_phrase_holds_no_name_no_figure_and_no_adverb(asked):
+    drafts = distil(failure(f"Who wed the {asked} of Alda Wern?", "Corin Vale", ["wed"]))
+    assert not any(word in draft.trigger.lower() for draft in drafts for word in asked.lower().split()[:1])
 
 
 def test_two_hops_give_two_cards_each_for_its_own_words():
@@ -135,12 +171,12 @@ ANY = st.one_of(
 
 
 @given(st.lists(ANY, max_size=4).map(" ".join), ANY, st.lists(st.builds(Passage, ANY, ANY, ANY), max_size=3))
-def test_any_failure_is_taken_in_and_no_draft_leaks(text, answer, evidence):
+def test_any_failure_is_taken_in_and_every_draft_is_well_shaped(text, answer, evidence):
     question = Question("q", text, (answer,))
     failed = Failure("f", question, Attempt("x", False, False), (*evidence, PAGES[0]), 0)
     for draft in distil(failed):
-        texts = (draft.description, draft.trigger, draft.avoid, *draft.queries)
-        assert not any(contains_answer(part, [answer]) for part in texts)
+        assert not misshapen(draft, MemoryConfig())
+        assert not re.search(r"\d|_", f"{draft.trigger} {draft.queries}")
 
 
 def test_cards_from_train_failures_help_on_test_questions_of_the_built_in_world():
