@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from sesa_env.memory.store import BankStore
+
 ROOT = Path(__file__).resolve().parents[1]
 
 # The same examples on every run and machine, and no clock in a verdict: machines are shared and noisy.
@@ -13,6 +15,25 @@ settings.register_profile("ci", derandomize=True, database=None, deadline=None, 
 # For a hunt: pytest --hypothesis-profile=explore
 settings.register_profile("explore", max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ci")
+
+
+@pytest.fixture(autouse=True)
+def _close_banks(monkeypatch):
+    """Closes the skill banks that a test has opened. That the library itself closes its own, tests/test_layers.py looks at.
+
+    From Python 3.13 a database that is collected open is warned about, in whichever test happens to run at that moment.
+    """
+    opened: list[BankStore] = []
+    plain = BankStore.__init__
+
+    def remembered(self, *arguments, **options):
+        plain(self, *arguments, **options)
+        opened.append(self)
+
+    monkeypatch.setattr(BankStore, "__init__", remembered)
+    yield
+    for store in opened:
+        store.close()
 
 
 @pytest.fixture(scope="session")

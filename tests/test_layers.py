@@ -131,3 +131,18 @@ def test_randomness_comes_from_seeded_generators(path):
 @pytest.mark.parametrize("path", FILES["sesa_env"], ids=label)
 def test_the_library_does_not_print(path):
     assert not calls(path, "print")
+
+
+OPENERS = {"SkillBank.open", "BankStore"}
+RETURNS_AN_OPEN_BANK = {ROOT / "sesa_env" / "memory" / "bank.py"}  # SkillBank.open itself: closed by whoever called it
+
+
+@pytest.mark.parametrize(
+    "path", [path for floor in FLOORS for path in FILES[floor] if path not in RETURNS_AN_OPEN_BANK], ids=label
+)
+def test_banks_are_opened_to_be_closed(path):
+    tree = parse(path)
+    managed = {id(item.context_expr) for node in ast.walk(tree) if isinstance(node, ast.With) for item in node.items}
+    returned = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Return)}  # a helper: its caller closes
+    opened = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) in OPENERS]
+    assert [node.lineno for node in opened if id(node) not in managed | returned] == []

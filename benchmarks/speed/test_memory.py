@@ -63,15 +63,15 @@ def test_committing_a_step_of_256_questions(benchmark):
     wrong = Attempt("wrong", correct=False, malformed=False, searches=(found,) * 3, cards=(("c1", 0.5), ("c2", 0.4)))
     right = Attempt("right", correct=True, malformed=False, searches=(found,) * 3, cards=(("c1", 0.5), ("c2", 0.4)))
     steps = iter(range(10**6))
-    bank = SkillBank.open(config=MemoryConfig(duplicate_cosine=2.0))
-    bank.prime(cards(800))
+    with SkillBank.open(config=MemoryConfig(duplicate_cosine=2.0)) as bank:
+        bank.prime(cards(800))
 
-    def commit() -> int:
-        step = next(steps)
-        asked = [Question(f"{step}-{i}", f"question {step} {i}", ("right",)) for i in range(256)]
-        return bank.commit(step, [Group(question, (wrong, right, wrong, right, right)) for question in asked]).queued
+        def commit() -> int:
+            step = next(steps)
+            asked = [Question(f"{step}-{i}", f"question {step} {i}", ("right",)) for i in range(256)]
+            return bank.commit(step, [Group(question, (wrong, right, wrong, right, right)) for question in asked]).queued
 
-    assert benchmark(commit) > 0
+        assert benchmark(commit) > 0
 
 
 def test_opening_a_bank_of_800_cards(benchmark, tmp_path):
