@@ -83,6 +83,14 @@ def test_words_that_stand_near_by_chance_make_no_card(page, monkeypatch):
     assert distil(failure("Who was the spouse of Alda Wern?", "Corin Vale", [page.id])) == []
 
 
+@pytest.mark.parametrize(("seen", "known"), [("Many listen to Wwnq.", 0), ("Many listen to wwnq.", 1)])
+def test_a_first_word_that_others_write_with_a_capital_is_a_name(monkeypatch, seen, known):
+    pages = [Passage(name, name, f"Wwnq and {name} and the Corin Vale of old.") for name in ("Alda Wern", "Ola", "Una")]
+    monkeypatch.setitem(globals(), "PAGES", [*pages, Passage("seen", "Radio", seen), *PAGES])
+    drafts = distil(failure("Who was the spouse of Alda Wern?", "Corin Vale", ["Alda Wern"]))
+    assert sum("{entity} wwnq" in draft.queries for draft in drafts) == known
+
+
 def test_a_word_of_the_question_itself_needs_no_other_page(monkeypatch):
     page = Passage("direct", "Alda Wern", "Alda Wern was directed by Corin Vale.")
     monkeypatch.setitem(globals(), "PAGES", [page, *PAGES])
