@@ -101,8 +101,6 @@ class Hindsight:
         if all(stem(word) in asked_in for word in row):
             return True
         surveyed = self._retriever.search([" ".join(row)], _SURVEY)[0]
-        if any(_is_name(word, surveyed) for word in row):
-            return False
         frame = _settings(statement, row)
         own = normalise(bare_title(hop.evidence.title))
         others = {
@@ -111,7 +109,7 @@ class Hindsight:
             if (title := normalise(bare_title(passage.title))) not in (own, normalise(hop.name))
             and any(_settings(sentence, row) == frame and _is_about(sentence, title) for sentence in sentences(passage.text))
         }
-        return len(others) >= _OTHERS
+        return len(others) >= _OTHERS and not any(_is_name(word, surveyed) for word in row)
 
     def _reads(self, hop: Hop, query: str, hits: Sequence[Passage]) -> bool:
         held = holder(query, hits)
