@@ -14,6 +14,8 @@ from benchmarks.units import Unit, is_finished
 Begin: TypeAlias = Callable[[str, int], Callable[[Unit], None]]
 """Begins a bar of a name and a length; what it returns is called after each unit."""
 
+_FIT_A_TERMINAL = 4  # columns of scores beside the benchmarks' names in 80 characters
+
 
 def print_plan(root: Path, config: RunConfig, plan: Plan, workers: int, seconds: float) -> None:
     """Says what will run, where, and about how long."""
@@ -54,20 +56,24 @@ def progress_bars() -> Iterator[Begin]:
 
 
 def print_outcome(root: Path, table: Table) -> None:
-    """Prints our rows of the main table, turned round so that it fits a terminal, and where everything is."""
+    """Prints our rows of the main table, turned round so that it fits a terminal, and where everything is.
+
+    Of many rows only the two means are printed, as they are: the rest is in the tables.
+    """
     from rich.console import Console
     from rich.table import Column as Header
     from rich.table import Table as RichTable
 
     ours = [row for group in table.groups[:-1] for row in group]
-    shown = RichTable(
-        Header(justify="left", no_wrap=True),
-        *(Header(f"{row['arm']}\n{row['mode']}", justify="right", overflow="fold") for row in ours),
-        title=table.caption,
-        title_justify="left",
-    )
-    for column in table.columns[2:]:
-        shown.add_row(column.title, *(format_cell(row[column.key], column.style) for row in ours))
+    scores, turned = table.columns[2:], len(ours) <= _FIT_A_TERMINAL
+    heads = [f"{row['arm']}\n{row['mode']}" for row in ours] if turned else [column.title for column in scores[:2]]
+    shown = RichTable(Header(no_wrap=True), *(Header(head, justify="right") for head in heads), title=table.caption)
+    if turned:
+        for column in scores:
+            shown.add_row(column.title, *(format_cell(row[column.key], column.style) for row in ours))
+    else:
+        for row in ours:
+            shown.add_row(f"{row['arm']} {row['mode']}", *(format_cell(row[column.key], column.style) for column in scores[:2]))
     console = Console()
     console.print(shown)
     console.print(f"Report: {root / 'report.md'}; tables, figures and every answer beside it.", markup=False, soft_wrap=True)
