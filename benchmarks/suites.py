@@ -97,7 +97,7 @@ class FlashragSuite:
     note = (
         "The questions and passages are the real benchmarks' own, but what is searched is the corpus that came with them and "
         "not all of Wikipedia, and the questions may be a chosen subset: the scores are not comparable with published ones. "
-        "The scripted players and the similarity floor of the memory's `hash` embedder were developed with such questions in sight."
+        "The scripted players and the floor of the memory's `hash` embedder were developed with such questions in sight."
     )
 
     def training_world(self, data: str, size: int, seed: int) -> WorldSpec:
