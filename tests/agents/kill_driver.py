@@ -13,6 +13,7 @@ import signal
 import sqlite3
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 from agents.selfplay import BANK, METRICS, SelfPlayConfig, run_selfplay
@@ -37,7 +38,7 @@ def run_child(out: Path) -> None:
 
 def known_cards(bank: Path) -> set[str]:
     """Looks at a bank that was just killed: whole, no id twice; returns every card it holds or held."""
-    with sqlite3.connect(bank) as raw:
+    with closing(sqlite3.connect(bank, isolation_level=None)) as raw:
         assert raw.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     with SkillBank.open(bank, run="selfplay") as opened:
         cards = [card.id for card in opened.cards()]

@@ -5,13 +5,14 @@ from dataclasses import asdict, replace
 import pytest
 
 from benchmarks.arms import parse_arms
-from benchmarks.banks import BANK_FILE, open_bank
+from benchmarks.banks import BANK_FILE
 from benchmarks.config import make_config
 from benchmarks.plan import make_plan
 from benchmarks.preflight import check
 from benchmarks.records import read_records
 from benchmarks.scores import Scores
 from benchmarks.units import RECORDS_FILE, UNITS, run_unit
+from sesa_env.records import open_memory
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,7 @@ def test_loop_bank_and_records_are_the_same_each_time(plan, finished, tmp_path):
     root, records = finished
     assert run(plan, tmp_path) == records
     bank = f"{UNITS}/{plan.banks[0].id}/{BANK_FILE}"
-    assert open_bank(tmp_path / bank).fingerprint == open_bank(root / bank).fingerprint
+    assert open_memory(str(tmp_path / bank)).fingerprint == open_memory(str(root / bank)).fingerprint
 
 
 def test_only_on_mode_is_shown_cards(finished):

@@ -1,6 +1,7 @@
 """The commit at the step boundary: counters, failure collection, eviction, all or nothing."""
 
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -149,13 +150,13 @@ def test_a_write_that_fails_leaves_file_and_memory_alone(tmp_path):
     with SkillBank.open(path) as bank:
         bank.prime([card("spouse")])
         digest, cards, snapshot = bank.digest(), bank.cards(), bank.snapshot()
-        with sqlite3.connect(path) as raw:
+        with closing(sqlite3.connect(path, isolation_level=None)) as raw:
             raw.execute("CREATE TRIGGER full BEFORE INSERT ON steps BEGIN SELECT RAISE(ABORT, 'no room'); END")
         with pytest.raises(StoreError, match="no room; nothing of this change was written"):
             bank.commit(1, [Group(question(1), (wrong("card-spouse"),))])
         assert (bank.digest(), bank.cards(), bank.pending()) == (digest, cards, [])
         assert bank.snapshot() == snapshot
-        with sqlite3.connect(path) as raw:
+        with closing(sqlite3.connect(path, isolation_level=None)) as raw:
             raw.execute("DROP TRIGGER full")
         bank.commit(1, [Group(question(1), (wrong("card-spouse"),))])
         assert len(bank.pending()) == 1

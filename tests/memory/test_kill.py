@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ def strike(bank: Path, after: float) -> bool:
 
 def look(bank: Path) -> int:
     """Looks at a bank that was just killed; returns its last step."""
-    with sqlite3.connect(bank) as raw:
+    with closing(sqlite3.connect(bank, isolation_level=None)) as raw:
         assert raw.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         assert raw.execute("SELECT count(*) FROM cards WHERE id NOT IN (SELECT card FROM tombstones)").fetchone()[0] >= 2
     with SkillBank.open(bank, CONFIG) as opened:

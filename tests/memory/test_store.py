@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -67,7 +68,7 @@ def test_stats_count_what_is_there(path):
 
 
 def test_it_is_in_wal_mode_and_passes_sqlites_own_check(path):
-    with lived(path), sqlite3.connect(path) as raw:
+    with lived(path), closing(sqlite3.connect(path, isolation_level=None)) as raw:
         assert raw.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert raw.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
@@ -77,7 +78,7 @@ def test_the_digest_is_of_the_content_not_of_the_file(path, tmp_path):
         digest = bank.digest()
         assert other.digest() == digest
         bank.backup(tmp_path / "copy.sqlite")
-    with sqlite3.connect(tmp_path / "copy.sqlite") as raw:
+    with closing(sqlite3.connect(tmp_path / "copy.sqlite", isolation_level=None)) as raw:
         raw.execute("UPDATE cards SET seq = seq + 100")
     with SkillBank.open(tmp_path / "copy.sqlite", EAGER) as copy:
         assert copy.digest() == digest
@@ -150,7 +151,7 @@ def test_looking_makes_no_bank_of_another_file(path):
         SkillBank.open(path, create=False)
     assert path.read_bytes() == b""
     path.unlink()
-    with sqlite3.connect(path) as raw:
+    with closing(sqlite3.connect(path, isolation_level=None)) as raw:
         raw.execute("PRAGMA user_version = 7")
     raw.close()
     before = path.read_bytes()
@@ -162,7 +163,7 @@ def test_looking_makes_no_bank_of_another_file(path):
 
 @pytest.mark.parametrize("create", [True, False])
 def test_the_journal_of_another_programs_database_is_not_tidied_up(path, create):
-    with sqlite3.connect(path) as raw:
+    with closing(sqlite3.connect(path, isolation_level=None)) as raw:
         raw.execute("PRAGMA application_id = 7")
         raw.execute("CREATE TABLE photos (name TEXT)")
     raw.close()
@@ -202,7 +203,7 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(path):
 
 
 def test_another_programs_database_is_refused_and_left_alone(path):
-    with sqlite3.connect(path) as raw:
+    with closing(sqlite3.connect(path, isolation_level=None)) as raw:
         raw.execute("CREATE TABLE photos (name TEXT)")
     before = path.read_bytes()
     with pytest.raises(StoreError, match="another program"):
@@ -222,7 +223,7 @@ def test_a_damaged_bank_is_refused(path):
 
 def test_a_bank_of_another_schema_is_refused(path):
     SkillBank.open(path).close()
-    with sqlite3.connect(path) as raw:
+    with closing(sqlite3.connect(path, isolation_level=None)) as raw:
         raw.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     with pytest.raises(StoreError, match=f"schema version {SCHEMA_VERSION + 1}"):
         SkillBank.open(path)
