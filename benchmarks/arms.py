@@ -52,7 +52,10 @@ def parse_arm(text: str) -> Arm:
     name, given, rest = text.partition("=")
     player, _, bank = rest.partition("@")
     if not given or not player:
-        raise ConfigError(f"unknown arm {text!r}; choose from {', '.join(sorted(ARMS))}, or give NAME=module:factory")
+        raise ConfigError(
+            f"unknown arm {text!r}; choose from {', '.join(sorted(ARMS))}, or give NAME=PLAYER[@BANK], "
+            "for example mine=module:factory or hand=skilled@seeds"
+        )
     if not _NAME.fullmatch(name):
         raise ConfigError(f"the arm's name {name!r} becomes a directory: use letters, digits, '.', '_' and '-' only")
     return Arm(name, player, _checked_bank(bank) if bank else "")

@@ -1,15 +1,18 @@
 """The directory of a run: begun empty, or taken up again with the very same configuration."""
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from benchmarks.banks import BANK_FILE
 from benchmarks.config import RunConfig, differing_fields
 from benchmarks.environment import describe_environment
 from benchmarks.plan import Plan
-from benchmarks.records import dump, read_json, write_json
-from benchmarks.units import discard_unfinished
-from sesa_env.errors import ConfigError
+from benchmarks.records import dump, read_json, read_records, write_json
+from benchmarks.units import RECORDS_FILE, UNITS, discard_unfinished, is_finished
+from sesa_env.errors import ConfigError, StoreError
+from sesa_env.records import open_memory
 
 CONFIG_FILE, PLAN_FILE, ENVIRONMENT_FILE = "config.json", "plan.json", "environment.json"
 
@@ -45,6 +48,7 @@ def begin(root: Path, config: RunConfig, plan: Plan, world: str) -> list[dict[st
 
     Raises:
         ConfigError: the plan or the world differs from the directory's.
+        StoreError: a bank was changed since records were made with it.
     """
     write_json(root / CONFIG_FILE, config.to_json())
     planned = {"world": world, "units": plan.to_json()}
@@ -52,7 +56,24 @@ def begin(root: Path, config: RunConfig, plan: Plan, world: str) -> list[dict[st
         _refuse_changes(root / PLAN_FILE, planned, "plan (the data or the code has changed)")
     write_json(root / PLAN_FILE, planned)
     discard_unfinished(root)
+    check_banks(root, plan)
     return _note_environment(root)
+
+
+def check_banks(root: Path, plan: Plan) -> None:
+    """Checks that each bank is still the one that the finished On records were made with.
+
+    Raises:
+        StoreError: a bank was changed since, so the records and the report would name one that is no longer there.
+    """
+    fingerprint = cache(lambda path: memory.fingerprint if (memory := open_memory(str(path))) is not None else "")
+    for unit in plan.evaluations:
+        if not is_finished(root, unit.id):
+            continue
+        path = root / UNITS / unit.bank / BANK_FILE
+        used = {record["bank"] for record in read_records(root / UNITS / unit.id / RECORDS_FILE) if record["mode"] == "on"}
+        if used - {fingerprint(path)}:
+            raise StoreError(f"{path} is no longer the bank that {unit.id} was played with; edit a copy, not a run's own")
 
 
 def _refuse_changes(path: Path, value: Any, what: str) -> None:

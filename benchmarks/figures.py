@@ -95,7 +95,7 @@ def _draw_dumbbell(axes: "Axes", row: int, start: float, estimate: Estimate) -> 
     axes.plot([start, end], [row, row], color="#bfbfbf", linewidth=2, zorder=1, solid_capstyle="butt")
     axes.plot(
         [start + 100 * estimate.low, start + 100 * estimate.high], [row, row], color=ON, alpha=0.35, linewidth=7, zorder=2,
-        solid_capstyle="butt", label="paired 95 % interval of the difference" if label else None,
+        solid_capstyle="butt", label="Off plus the paired 95 % interval of the difference" if label else None,
     )  # fmt: skip
     axes.scatter(
         [start], [row], s=52, facecolor="white", edgecolor=OFF, linewidth=1.8, zorder=3, label="Off" if label else None

@@ -6,10 +6,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
+from benchmarks.banks import BANK_FILE
 from benchmarks.config import RunConfig
 from benchmarks.plan import Plan
 from benchmarks.render import Table, format_cell
-from benchmarks.units import Unit, is_finished
+from benchmarks.units import UNITS, Unit, is_finished
 
 Begin: TypeAlias = Callable[[str, int], Callable[[Unit], None]]
 """Begins a bar of a name and a length; what it returns is called after each unit."""
@@ -26,7 +27,7 @@ def print_plan(root: Path, config: RunConfig, plan: Plan, workers: int, seconds:
         f"Suite {config.suite}, preset {config.preset}, seeds {len(config.seeds)}, arms {arms}",
         f"Plan: {len(plan.banks)} bank units, then {len(plan.evaluations)} evaluation units with {plan.questions:,} attempts "
         f"at a question (arms, modes and seeds counted each), on {workers} workers",
-        f"About {about} for all of it: an estimate from a few timed questions",
+        f"About {about} for all of it: an estimate from a few timed questions, for a machine that does nothing else",
         f"Directory: {root}" + (f" ({finished} of {len(plan.units)} units are finished already)" if finished else ""),
     ]
     sys.stdout.write("\n".join(lines) + "\n")
@@ -77,3 +78,5 @@ def print_outcome(root: Path, table: Table) -> None:
     console = Console()
     console.print(shown)
     console.print(f"Report: {root / 'report.md'}; tables, figures and every answer beside it.", markup=False, soft_wrap=True)
+    for bank in sorted((root / UNITS).glob(f"bank-*/{BANK_FILE}")):
+        console.print(f"Bank: {bank}; look at it with: sesa bank show {bank}", markup=False, soft_wrap=True)

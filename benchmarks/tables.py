@@ -151,7 +151,7 @@ def _search_table(scores: Scores, suite: Suite, about: str) -> Table:
         Column("hit@1", "Hit@1", "percent"),
         Column("hit@3", "Hit@3", "percent"),
         Column("searches", "Searches", "number"),
-        Column("tokens", "Tokens", "number"),
+        Column("tokens", "Words", "number"),
     )
     notes = (
         "Hit@k, percent: questions for which some search had evidence among its first k passages, that is, a passage which the "

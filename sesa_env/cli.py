@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         return int(options.run(options))
-    except (SesaError, gymnasium.error.Error) as error:
+    except (SesaError, gymnasium.error.Error, ModuleNotFoundError) as error:
         sys.stderr.write(f"sesa: {error}\n")
         return 2
 

@@ -39,4 +39,7 @@ def missing_extra(package: str, extra: str) -> ConfigError:
     Returns:
         The error, to be raised `from` the ImportError.
     """
-    return ConfigError(f"this needs the package {package!r}, which is not installed; type: pip install 'sesa-env[{extra}]'")
+    return ConfigError(
+        f"this needs the package {package!r}, which is not installed; type: pip install 'sesa-env[{extra}]', "
+        f"or in a checkout: pip install -e '.[{extra}]'"
+    )

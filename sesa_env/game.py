@@ -74,6 +74,8 @@ class SearchGame:
         if isinstance(task, Target):
             state.rewards[ROLE_NAMES[Role.CHALLENGER]] = {}
             return self._seat_challenger(state, task)
+        if not task.text.strip():
+            raise ConfigError(f"question {task.id!r}: expected a text; got {task.text!r}")
         if not task.answers:
             raise ConfigError(f"question {task.id!r}: expected at least one gold answer; got none")
         return self._open_question(state, task, cards)

@@ -66,7 +66,11 @@ def open_memory(name: str | None) -> MemorySnapshot | None:
             prime(bank)
             return bank.snapshot()
     if not Path(name).is_file():
-        raise ConfigError(f"memory: expected None, 'seeds' or the path of a skill bank; there is no file {name!r}")
+        found = "is a directory" if Path(name).is_dir() else "is no file"
+        raise ConfigError(
+            f"memory: expected None, 'seeds' or the path of a skill bank; {name!r} {found} "
+            "(a run of the harness keeps its banks as units/bank-*/bank.sqlite)"
+        )
     with SkillBank.open(name, create=False) as bank:
         return bank.snapshot()
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sesa_env.errors import ConfigError
 from sesa_env.memory.base import CardHit, SkillCard
 from sesa_env.memory.card import question_key
 from sesa_env.memory.embed import Embedder, Vectors
@@ -76,6 +77,8 @@ class BankSnapshot:
             For each question at most `top_k` cards, best first, ties in the bank's order; never one that was distilled from
             this question, none below the floor: [] where the memory abstains.
         """
+        if isinstance(questions, str):
+            raise ConfigError(f"retrieve: expected a list of questions; got the string {questions!r}")
         distinct = list(dict.fromkeys(questions))
         if not self.cards or not distinct:
             return [[] for _ in questions]

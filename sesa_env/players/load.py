@@ -16,6 +16,9 @@ BUILT_IN = {
 }
 """The players that come with the package, by short name."""
 
+SEATS = {"naive": Role.SOLVER, "skilled": Role.SOLVER, "challenger": Role.CHALLENGER}
+"""The seat that each of them takes."""
+
 _EXAMPLE = "for example my_players:make_solver, where make_solver(world, seed=0) returns the player"
 
 
@@ -33,8 +36,11 @@ def load_player(name: str, world: World, seed: int = 0, role: Role = Role.SOLVER
         What `factory(world, seed=seed)` returned.
 
     Raises:
-        ConfigError: the name is not of that form, there is no such module or factory, or what it returned is no player.
+        ConfigError: the name is not of that form, there is no such module or factory, what it returned is no player, or it is
+            a built-in player of the other seat.
     """
+    if (seat := SEATS.get(name, role)) is not role:
+        raise ConfigError(f"player {name!r} takes the {seat.value}'s seat, not the {role.value}'s; name another")
     seen = world if role is Role.CHALLENGER else without_answers(world)
     player = make_plugin("player", name, BUILT_IN, _EXAMPLE, seen, seed=seed)
     if not callable(getattr(player, "act", None)):

@@ -7,10 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from sesa_env.memory.bank import SkillBank
+from sesa_env.memory.seeds import SEEDS
 from tests.benchmarks.tiny import BENCHMARKS, write_data
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -172,6 +175,16 @@ def test_changed_data_stops_a_resumed_run(tmp_path):
     done = run(command(data, out, "--resume", arms=["naive"]))
     assert done.returncode == 2
     assert "world:" in done.stderr
+
+
+def test_an_edited_bank_stops_a_resumed_run(finished, tiny_data, tmp_path):
+    edited = tmp_path / "edited"
+    shutil.copytree(finished, edited)
+    with SkillBank.open(next((edited / "units").glob("bank-*")) / "bank.sqlite") as bank:
+        bank.prime([replace(SEEDS[0], id="mine", trigger='Questions that ask "shade of".', description="Mine.")])
+    done = run(command(tiny_data, edited, "--resume"))
+    assert done.returncode == 2
+    assert "is no longer the bank that eval-" in done.stderr
 
 
 def test_a_malformed_line_stops_the_run_before_it_starts(tmp_path):

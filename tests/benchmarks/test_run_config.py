@@ -30,7 +30,7 @@ def test_arms_are_read():
 @pytest.mark.parametrize(
     ("arms", "said"),
     [
-        (["nobody"], "choose from naive, skilled, or give NAME=module:factory"),
+        (["nobody"], r"choose from naive, skilled, or give NAME=PLAYER\[@BANK\]"),
         (["a="], "unknown arm 'a='"),
         (["a/b=naive"], "becomes a directory"),
         ([".=naive"], "becomes a directory"),

@@ -148,7 +148,10 @@ def test_options_choose_the_task():
         ({"role": "sover"}, "role: expected None, 'solver' or 'challenger'; got 'sover'"),
         ({"opponent": "naive"}, "with role=None the caller plays every turn"),
         ({"role": "challenger", "opponent": "naif"}, "expected one of naive, skilled, challenger or module:factory"),
-        ({"memory": "no/such/bank.sqlite"}, "there is no file 'no/such/bank.sqlite'"),
+        ({"memory": "no/such/bank.sqlite"}, "'no/such/bank.sqlite' is no file"),
+        ({"memory": "."}, r"'.' is a directory .a run of the harness keeps its banks as units/bank-\*/bank.sqlite"),
+        ({"role": "challenger", "opponent": "challenger"}, "'challenger' takes the challenger's seat, not the solver's"),
+        ({"role": "solver", "opponent": "naive"}, "'naive' takes the solver's seat, not the challenger's"),
         ({"rules": {"group_sise": 5}}, "'group_sise' is not known; expected some of"),
         ({"corpus": "minwiki"}, "miniwiki"),
         ({"corpus_options": {"sise": 300}}, "sise"),
@@ -169,6 +172,7 @@ def test_wrong_arguments_say_what_to_type(kwargs, message):
         ({"index": "0"}, "index: expected 0 to"),
         ({"question": {"id": "q"}}, "'text' is missing"),
         ({"index": 0, "question": {}}, "at most one"),
+        ({"question": {"id": "q", "text": " ", "answers": ["a"]}}, "question 'q': expected a text; got ' '"),
     ],
 )
 def test_wrong_options_say_what_is_expected(options, message):

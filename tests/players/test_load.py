@@ -7,7 +7,7 @@ import pytest
 
 from sesa_env.errors import ConfigError
 from sesa_env.players.base import Player
-from sesa_env.players.load import BUILT_IN, load_player
+from sesa_env.players.load import BUILT_IN, SEATS, load_player
 
 OUTSIDER = """
 class Echo:
@@ -45,7 +45,7 @@ def test_a_ten_line_player_from_outside_the_repository_plays(outsider, make_worl
 
 @pytest.mark.parametrize("name", sorted(BUILT_IN))
 def test_short_names_make_players(name, make_world):
-    assert isinstance(load_player(name, make_world()), Player)
+    assert isinstance(load_player(name, make_world(), role=SEATS[name]), Player)
 
 
 @pytest.mark.parametrize(
