@@ -18,7 +18,7 @@ from typing import Any
 from sesa_env.corpus import fields
 from sesa_env.corpus.jsonl import read_objects
 from sesa_env.corpus.parquet import read_rows
-from sesa_env.corpus.problems import Malformed, Problems, shorten
+from sesa_env.corpus.problems import Malformed, Problems
 from sesa_env.errors import ConfigError
 from sesa_env.types import Passage, Question
 
@@ -211,16 +211,15 @@ def read_questions(
 
 def _question(record: dict[str, Any], source: str, passages: dict[str, str] | None, passage_prefix: str) -> Question:
     metadata = fields.mapping(record, "metadata")
-    evidence = tuple(passage_prefix + passage_id for passage_id in fields.evidence(metadata.get("passage_ids")))
-    lost = [passage_id for passage_id in evidence if passages is not None and passage_id not in passages]
-    if lost:
-        raise Malformed(f'"passage_ids" names passages that no corpus file holds: {shorten(lost)}')
+    evidence = [passage_prefix + passage_id for passage_id in fields.evidence(metadata.get("passage_ids"))]
+    if passages is not None:  # what a smaller corpus lacks is left out, so that the same questions can be asked of it
+        evidence = [passages[passage_id] for passage_id in evidence if passage_id in passages]
     return Question(
         id=f"{source}/{fields.identifier(record)}",
         text=fields.question_text(record.get("question")),
         answers=fields.answers(record.get("golden_answers"), "golden_answers"),
         hops=fields.hops(metadata.get("hops")),
         family=fields.family(metadata.get("type")),
-        evidence=tuple(dict.fromkeys(passages[passage_id] if passages else passage_id for passage_id in evidence)),
+        evidence=tuple(dict.fromkeys(evidence)),
         source=source,
     )
