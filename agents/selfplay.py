@@ -236,10 +236,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m agents.selfplay", description="Self-play of scripted players with a skill bank."
     )
     parser.add_argument("--out", required=True, help="directory for configuration, metrics and bank")
-    parser.add_argument("--steps", type=int, default=SelfPlayConfig.steps)
+    parser.add_argument("--steps", type=int, default=SelfPlayConfig.steps, help="steps to play (default: %(default)s)")
     parser.add_argument("--questions", type=int, default=SelfPlayConfig.questions, help="targets of one step")
-    parser.add_argument("--seed", type=int, default=SelfPlayConfig.seed)
-    parser.add_argument("--world", default=SelfPlayConfig.world)
+    parser.add_argument("--seed", type=int, default=SelfPlayConfig.seed, help="of the targets' order and the players")
+    parser.add_argument("--world", default=SelfPlayConfig.world, help="miniwiki (the default) or flashrag")
     parser.add_argument("--world-options", type=json.loads, default={}, metavar="JSON", help='for example {"size": 3000}')
     parser.add_argument("--challenger", default=SelfPlayConfig.challenger, help="a built-in player or module:factory")
     parser.add_argument("--solver", default=SelfPlayConfig.solver, help="a built-in player or module:factory")

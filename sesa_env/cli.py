@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from functools import partial
+from importlib.metadata import version
 from typing import Any
 
 import gymnasium
@@ -34,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="sesa", description="Search self-play with a skill memory.")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {version('sesa-env')}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     listing = commands.add_parser("list", help="list the registered environments")

@@ -133,8 +133,8 @@ class EpisodeRecord:
         """
         try:
             data = dict(json.loads(line))
-            if data.pop("format") != FORMAT:
-                raise ConfigError(f"expected an episode record of format {FORMAT}")
+            if data.pop("format", None) != FORMAT:
+                raise ConfigError(f"expected an episode record of format {FORMAT}, as write_episodes writes it")
             task = dict(data.pop("task"))
             kind: type[Target] | type[Question] = {"target": Target, "question": Question}[task.pop("kind")]
             turns = tuple(_turn(turn) for turn in data.pop("turns"))
