@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agents.selfplay import SelfPlayConfig, run_selfplay
+from agents.scripted import ScriptedConfig, run_scripted
 from benchmarks.records import write_json
 from sesa_env.errors import StoreError
 from sesa_env.memory.bank import SkillBank
@@ -55,7 +55,7 @@ def make_bank(request: BankRequest, directory: Path) -> None:
 
 
 def _distil(request: BankRequest, directory: Path) -> None:
-    config = SelfPlayConfig(
+    config = ScriptedConfig(
         out=str(directory),
         world=request.world["name"],
         world_options=request.world["options"],
@@ -66,7 +66,7 @@ def _distil(request: BankRequest, directory: Path) -> None:
         memory=request.memory,
         show_cards=request.show_cards,
     )
-    made = run_selfplay(config)
+    made = run_scripted(config)
     if made != directory / BANK_FILE:
         raise StoreError(f"the loop was expected to leave its bank at {directory / BANK_FILE}, but left it at {made}")
 

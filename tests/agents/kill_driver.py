@@ -16,20 +16,20 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from agents.selfplay import BANK, METRICS, SelfPlayConfig, run_selfplay
+from agents.scripted import BANK, METRICS, ScriptedConfig, run_scripted
 from sesa_env.memory.bank import SkillBank
 
 STEPS = 60
 
 
-def config(out: Path) -> SelfPlayConfig:
+def config(out: Path) -> ScriptedConfig:
     memory = {"consolidate_every": 2, "consolidate_min": 2, "cap": 40, "evict_after": 1}
-    return SelfPlayConfig(out=str(out), world_options={"size": 300}, steps=STEPS, questions=4, memory=memory)
+    return ScriptedConfig(out=str(out), world_options={"size": 300}, steps=STEPS, questions=4, memory=memory)
 
 
 def run_child(out: Path) -> None:
     try:
-        run_selfplay(config(out), resume=True)
+        run_scripted(config(out), resume=True)
     except BaseException as error:  # a forked child must end here, whatever happens, and not run its parent's code
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         os._exit(1)
@@ -58,7 +58,7 @@ def digest(bank: Path) -> str:
 def main(out: Path, kills: int, seed: int) -> None:
     generator = random.Random(seed)
     start = time.monotonic()
-    run_selfplay(config(out / "undisturbed"))
+    run_scripted(config(out / "undisturbed"))
     length = time.monotonic() - start
     expected = digest(out / "undisturbed" / BANK)
     metrics = (out / "undisturbed" / METRICS).read_bytes()

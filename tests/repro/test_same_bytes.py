@@ -67,7 +67,7 @@ def test_worlds_banks_and_players_do_not_depend_on_the_process():
 def test_the_loop_leaves_the_same_bank(tmp_path):
     options = ("--steps", "12", "--questions", "8", "--world-options", '{"size": 1000, "seed": 4}', "--seed", "2")
     for name, seed in (("one", 1), ("other", 2)):
-        run("-m", "agents.selfplay", "--out", str(tmp_path / name), *options, hash_seed=seed)
+        run("-m", "agents.scripted", "--out", str(tmp_path / name), *options, hash_seed=seed)
     assert (tmp_path / "one" / "metrics.jsonl").read_bytes() == (tmp_path / "other" / "metrics.jsonl").read_bytes()
     assert bank_digest(tmp_path / "one" / "bank.sqlite") == bank_digest(tmp_path / "other" / "bank.sqlite")
 

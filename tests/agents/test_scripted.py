@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.selfplay import BANK, METRICS, SelfPlayConfig, main, read_metrics, run_selfplay
+from agents.scripted import BANK, METRICS, ScriptedConfig, main, read_metrics, run_scripted
 from sesa_env.errors import ConfigError, StoreError
 from sesa_env.game import GameConfig, SearchGame
 from sesa_env.grading import contains_answer
@@ -20,7 +20,7 @@ WORLD = {"size": 300}
 
 
 def config(out, **fields):
-    return SelfPlayConfig(**{"out": str(out), "world_options": WORLD, "steps": 4, "questions": 6, **fields})
+    return ScriptedConfig(**{"out": str(out), "world_options": WORLD, "steps": 4, "questions": 6, **fields})
 
 
 def opened(path):
@@ -29,7 +29,7 @@ def opened(path):
 
 def test_it_leaves_metrics_and_a_bank_with_distilled_cards(tmp_path):
     fast = {"consolidate_every": 2, "consolidate_min": 2}
-    path = run_selfplay(config(tmp_path, memory=fast))
+    path = run_scripted(config(tmp_path, memory=fast))
     assert path == tmp_path / BANK
     rows = read_metrics(tmp_path)
     assert [row["step"] for row in rows] == [0, 1, 2, 3]
@@ -48,7 +48,7 @@ def test_it_leaves_metrics_and_a_bank_with_distilled_cards(tmp_path):
 
 def test_two_runs_are_the_same_and_another_seed_is_another(tmp_path):
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):
-        run_selfplay(config(tmp_path / name, seed=seed, memory={"consolidate_every": 2, "consolidate_min": 2}))
+        run_scripted(config(tmp_path / name, seed=seed, memory={"consolidate_every": 2, "consolidate_min": 2}))
     digests = []
     for name in "abc":
         with opened(tmp_path / name / BANK) as bank:
@@ -58,20 +58,20 @@ def test_two_runs_are_the_same_and_another_seed_is_another(tmp_path):
 
 
 def test_more_steps_later_are_the_same_as_all_at_once(tmp_path):
-    run_selfplay(config(tmp_path / "whole", steps=6))
-    run_selfplay(config(tmp_path / "parts", steps=2))
-    run_selfplay(config(tmp_path / "parts", steps=6), resume=True)
-    run_selfplay(config(tmp_path / "parts", steps=6), resume=True)  # a finished run changes nothing
+    run_scripted(config(tmp_path / "whole", steps=6))
+    run_scripted(config(tmp_path / "parts", steps=2))
+    run_scripted(config(tmp_path / "parts", steps=6), resume=True)
+    run_scripted(config(tmp_path / "parts", steps=6), resume=True)  # a finished run changes nothing
     with opened(tmp_path / "whole" / BANK) as whole, opened(tmp_path / "parts" / BANK) as parts:
         assert whole.digest() == parts.digest()
     assert (tmp_path / "whole" / METRICS).read_bytes() == (tmp_path / "parts" / METRICS).read_bytes()
 
 
 def test_half_a_row_is_mended(tmp_path):
-    run_selfplay(config(tmp_path, steps=2))
+    run_scripted(config(tmp_path, steps=2))
     rows = (tmp_path / METRICS).read_bytes()
     (tmp_path / METRICS).write_bytes(rows + b'{"step": 2, "car')
-    run_selfplay(config(tmp_path, steps=3), resume=True)
+    run_scripted(config(tmp_path, steps=3), resume=True)
     assert (tmp_path / METRICS).read_bytes().startswith(rows)
     assert [row["step"] for row in read_metrics(tmp_path)] == [0, 1, 2]
 
@@ -106,15 +106,15 @@ def test_killed_fifty_times_nothing_is_lost_or_doubled(tmp_path):
 
 
 def test_a_directory_is_never_taken_over(tmp_path):
-    run_selfplay(config(tmp_path / "run"))
+    run_scripted(config(tmp_path / "run"))
     with pytest.raises(ConfigError, match="type --resume"):
-        run_selfplay(config(tmp_path / "run"))
+        run_scripted(config(tmp_path / "run"))
     with pytest.raises(ConfigError, match=r"--resume: seed was 0 in .*, now it is 1"):
-        run_selfplay(config(tmp_path / "run", seed=1), resume=True)
+        run_scripted(config(tmp_path / "run", seed=1), resume=True)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.txt").write_text("dear")
     with pytest.raises(ConfigError, match="is not empty and holds no run"):
-        run_selfplay(config(tmp_path / "other"))
+        run_scripted(config(tmp_path / "other"))
     with pytest.raises(StoreError, match="expected the metrics of a run"):
         read_metrics(tmp_path / "other")
 
@@ -133,7 +133,7 @@ def test_a_directory_is_never_taken_over(tmp_path):
 )
 def test_wrong_values_say_what_is_expected(tmp_path, fields, message):
     with pytest.raises(ConfigError, match=message):
-        run_selfplay(config(tmp_path, **fields))
+        run_scripted(config(tmp_path, **fields))
 
 
 def test_the_command(tmp_path, capsys):
@@ -145,7 +145,7 @@ def test_the_command(tmp_path, capsys):
 
 
 def test_bootstrap_mines_permanent_cards_from_train_questions(tmp_path):
-    with opened(run_selfplay(config(tmp_path, steps=1, bootstrap=40))) as bank:
+    with opened(run_scripted(config(tmp_path, steps=1, bootstrap=40))) as bank:
         mined = [card for card in bank.cards() if card.provenance.origin == "mined"]
     assert mined
     assert all(card.permanent for card in mined)
@@ -154,7 +154,7 @@ def test_bootstrap_mines_permanent_cards_from_train_questions(tmp_path):
 def test_skilled_beats_itself_with_the_cards_distilled_from_naives_failures(tmp_path):
     """Held-out questions about held-out entities; the bank comes from train entities alone."""
     options = {"size": 1000, "seed": 1007}
-    path = run_selfplay(config(tmp_path, world_options=options, steps=40, questions=16, show_cards=False))
+    path = run_scripted(config(tmp_path, world_options=options, steps=40, questions=16, show_cards=False))
     world = make_world("miniwiki", **options)
     questions = world.graph.questions(150, split="test", families={"single": 1.0}, seed=5)
     solver = load_player("skilled", world)
@@ -174,7 +174,7 @@ def test_skilled_beats_itself_with_the_cards_distilled_from_naives_failures(tmp_
 
 def test_no_prompt_gives_the_answer_away(tmp_path):
     """With a distilled bank, what the Solver reads before it searches holds no answer but the question's own words."""
-    path = run_selfplay(config(tmp_path, steps=12, questions=16, show_cards=False, memory={"consolidate_every": 2}))
+    path = run_scripted(config(tmp_path, steps=12, questions=16, show_cards=False, memory={"consolidate_every": 2}))
     world = make_world("miniwiki", **WORLD)
     with opened(path) as bank:
         game = SearchGame(world, GameConfig(group_size=1), bank.snapshot())

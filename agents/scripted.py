@@ -1,6 +1,6 @@
-"""The self-play loop: the Challenger poses, the Solver group answers, failures become Skill Cards (paper, sections 1 to 4).
+"""The loop with scripted players: the Challenger poses, the Solver group answers, failures become Skill Cards (paper, sections 1 to 4).
 
-    python -m agents.selfplay --steps 40 --out results/loop
+    python -m agents.scripted --steps 40 --out results/loop
 
 A step: targets are drawn; the Challenger poses a question for each; each valid one is played by a group of Solver attempts that
 read one frozen snapshot of the bank; the results are committed in one transaction; when it is time, the teacher turns failures
@@ -40,7 +40,7 @@ BANK, METRICS, CONFIG = "bank.sqlite", "metrics.jsonl", "config.json"
 
 
 @dataclass(frozen=True)
-class SelfPlayConfig:
+class ScriptedConfig:
     """A run of the loop: JSON values only."""
 
     out: str
@@ -82,10 +82,10 @@ class SelfPlayConfig:
                 raise ConfigError(f"{name}: expected at least {lowest}; got {getattr(self, name)}")
 
 
-class SelfPlay:
+class ScriptedLoop:
     """One run of the loop, opened on its directory."""
 
-    def __init__(self, config: SelfPlayConfig) -> None:
+    def __init__(self, config: ScriptedConfig) -> None:
         self.config = config
         self.rules = build(GameConfig, config.rules, "rules")
         self.memory = build(MemoryConfig, config.memory, "memory")
@@ -139,7 +139,7 @@ class SelfPlay:
         return [int(pick) for pick in generator.choice(pool, size=count, replace=count > pool)]
 
 
-def run_selfplay(config: SelfPlayConfig, *, resume: bool = False) -> Path:
+def run_scripted(config: ScriptedConfig, *, resume: bool = False) -> Path:
     """Runs the loop in `config.out`.
 
     Args:
@@ -162,7 +162,7 @@ def run_selfplay(config: SelfPlayConfig, *, resume: bool = False) -> Path:
     out.mkdir(parents=True, exist_ok=True)
     if not path.exists():
         _write_whole(path, json.dumps(stored, sort_keys=True, indent=1) + "\n")
-    return SelfPlay(config).run()
+    return ScriptedLoop(config).run()
 
 
 def _check_resumable(path: Path, stored: dict[str, Any], *, resume: bool) -> None:
@@ -233,28 +233,28 @@ def read_metrics(out: str | Path) -> list[dict[str, Any]]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m agents.selfplay", description="Self-play of scripted players with a skill bank."
+        prog="python -m agents.scripted", description="Self-play of scripted players with a skill bank."
     )
     parser.add_argument("--out", required=True, help="directory for configuration, metrics and bank")
-    parser.add_argument("--steps", type=int, default=SelfPlayConfig.steps, help="steps to play (default: %(default)s)")
-    parser.add_argument("--questions", type=int, default=SelfPlayConfig.questions, help="targets of one step")
-    parser.add_argument("--seed", type=int, default=SelfPlayConfig.seed, help="of the targets' order and the players")
-    parser.add_argument("--world", default=SelfPlayConfig.world, help="miniwiki (the default) or flashrag")
+    parser.add_argument("--steps", type=int, default=ScriptedConfig.steps, help="steps to play (default: %(default)s)")
+    parser.add_argument("--questions", type=int, default=ScriptedConfig.questions, help="targets of one step")
+    parser.add_argument("--seed", type=int, default=ScriptedConfig.seed, help="of the targets' order and the players")
+    parser.add_argument("--world", default=ScriptedConfig.world, help="miniwiki (the default) or flashrag")
     parser.add_argument("--world-options", type=json.loads, default={}, metavar="JSON", help='for example {"size": 3000}')
-    parser.add_argument("--challenger", default=SelfPlayConfig.challenger, help="a built-in player or module:factory")
-    parser.add_argument("--solver", default=SelfPlayConfig.solver, help="a built-in player or module:factory")
-    parser.add_argument("--teacher", default=SelfPlayConfig.teacher, help="hindsight or module:factory")
+    parser.add_argument("--challenger", default=ScriptedConfig.challenger, help="a built-in player or module:factory")
+    parser.add_argument("--solver", default=ScriptedConfig.solver, help="a built-in player or module:factory")
+    parser.add_argument("--teacher", default=ScriptedConfig.teacher, help="hindsight or module:factory")
     parser.add_argument(
-        "--bootstrap", type=int, default=SelfPlayConfig.bootstrap, help="questions to mine permanent cards from"
+        "--bootstrap", type=int, default=ScriptedConfig.bootstrap, help="questions to mine permanent cards from"
     )
     parser.add_argument("--show-cards", action="store_true", help="the Solver reads the bank while it plays")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
     options = vars(parser.parse_args(arguments))
     resume = options.pop("resume")
     try:
-        bank = run_selfplay(SelfPlayConfig(**options), resume=resume)
+        bank = run_scripted(ScriptedConfig(**options), resume=resume)
     except SesaError as error:
-        sys.stderr.write(f"selfplay: {error}\n")
+        sys.stderr.write(f"scripted: {error}\n")
         return 2
     for row in read_metrics(options["out"]):
         sys.stdout.write(json.dumps(row, sort_keys=True) + "\n")
