@@ -1,0 +1,67 @@
+"""Names of models, as every command line and configuration writes them: `model:NAME_OR_DIR` and `openai:MODEL@URL`."""
+
+import re
+from dataclasses import dataclass
+
+from sesa_env.errors import ConfigError
+
+_MODEL, _SERVED = "model:", "openai:"
+# The first "@http" parts model and address, since models may have an "@" of their own. An address has none: keys are not
+# written into names, so there is no USER@HOST, and what follows an "@" behind it is another's (a bank, for example).
+_ENDPOINT = re.compile(r"openai:(?P<model>\S+?)@(?P<url>https?://[^\s@/]+(?:/[^\s@]*)?)")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A model behind an OpenAI-compatible server.
+
+    Attributes:
+        model: its name there.
+        url: the server's address up to and with its version, for example "http://localhost:8000/v1".
+    """
+
+    model: str
+    url: str
+
+
+def names_model(name: str) -> bool:
+    """Says whether a name means a language model: one loaded here, or one behind a server."""
+    return name.startswith((_MODEL, _SERVED))
+
+
+def local_model(name: str) -> str | None:
+    """Returns NAME_OR_DIR of `model:NAME_OR_DIR`; None for a name of another form.
+
+    Raises:
+        ConfigError: nothing follows the colon.
+    """
+    if not name.startswith(_MODEL):
+        return None
+    if not (model := name.removeprefix(_MODEL)):
+        raise ConfigError(f"{name!r}: expected model:NAME_OR_DIR, for example model:smollm2")
+    return model
+
+
+def endpoint(name: str) -> Endpoint | None:
+    """Reads `openai:MODEL@URL`; None for a name of another form.
+
+    Raises:
+        ConfigError: it begins with "openai:" and is not of that form.
+    """
+    if not name.startswith(_SERVED):
+        return None
+    match = _ENDPOINT.fullmatch(name)
+    if match is None:
+        raise ConfigError(
+            f"{name!r}: expected openai:MODEL@URL, for example openai:Qwen/Qwen2.5-32B-Instruct@http://localhost:8000/v1"
+        )
+    return Endpoint(match["model"], match["url"])
+
+
+def public_name(name: str) -> str:
+    """Returns a name without what is a machine's own: the address of a server, the folders above a model's directory."""
+    if (served := endpoint(name)) is not None:
+        return f"{_SERVED}{served.model}"
+    if (model := local_model(name)) is not None and model.startswith(("/", ".", "~")):
+        return f"{_MODEL}{'/'.join(model.rstrip('/').split('/')[-2:])}"
+    return name

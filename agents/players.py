@@ -1,0 +1,121 @@
+"""Players of every kind by one name: language models loaded here or behind a server, and the scripted ones."""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from agents.chat import ChatConfig, Messages, NoReply, OpenAIChat, Reply
+from agents.names import endpoint, local_model
+from agents.prompts import Style, load_style
+from sesa_env.errors import SesaError, missing_extra
+from sesa_env.players.base import Player, View
+from sesa_env.players.load import load_player
+from sesa_env.types import Role
+from sesa_env.worlds import World
+
+if TYPE_CHECKING:
+    from agents.policy import ModelConfig, Policy
+    from agents.rollout import Sampling
+
+_CLOSED = re.compile(r"</(?:search|answer|question)>")
+
+
+def open_player(
+    name: str,
+    world: World,
+    seed: int = 0,
+    role: Role = Role.SOLVER,
+    model: "ModelConfig | None" = None,
+    sampling: "Sampling | None" = None,
+) -> Player:
+    """Makes a player of any kind.
+
+    Args:
+        name: "model:NAME_OR_DIR" (a language model loaded here), "openai:MODEL@URL" (one behind a server), or what
+            `sesa_env.players.load.load_player` knows: a built-in's short name or "module:factory".
+        world: the world that it will play on.
+        seed: of the player's own randomness; models play greedily and have none.
+        role: the seat that it will take.
+        model: how a model is loaded, and the style of its prompts; None for the defaults.
+        sampling: budgets of a model; None for greedy turns with the default budgets. A server is always asked greedily.
+
+    Raises:
+        ConfigError: there is no such player, or an extra is missing.
+    """
+    if (served := endpoint(name)) is not None:
+        style = load_style(model.style if model is not None and model.style != "auto" else "tags")
+        tokens = {} if sampling is None else {"max_tokens": sampling.turn_tokens}
+        return ServedPlayer(OpenAIChat(served, ChatConfig(**tokens)), style)
+    if (directory := local_model(name)) is not None:
+        return _local(directory, model, sampling)
+    return load_player(name, world, seed, role)
+
+
+def _local(directory: str, model: "ModelConfig | None", sampling: "Sampling | None") -> Player:
+    try:
+        import torch  # noqa: F401 - the modules below need it; its absence is told by naming the extra
+    except ImportError as error:
+        raise missing_extra("torch", "llm") from error
+    from agents.llm import LlmPlayer
+    from agents.policy import ModelConfig
+    from agents.rollout import Sampling
+
+    return LlmPlayer(_policy(directory, model or ModelConfig()), sampling or Sampling(greedy=True))
+
+
+@lru_cache(maxsize=1)
+def _policy(directory: str, model: "ModelConfig") -> "Policy":
+    """Loads a model, once for all the units that a process plays with it one after another."""
+    from agents.policy import load_policy
+
+    return load_policy(directory, model)
+
+
+class ServedPlayer:
+    """A language model behind an OpenAI-compatible server, in either seat (`BatchPlayer`).
+
+    An episode is one conversation: the style's prompt from the user, then the model's turns as the assistant's messages and
+    what the game shows as the user's. Servers cannot portably continue an assistant's message, so this is not the one long
+    message that policies are trained on; the texts are the same.
+
+    Args:
+        chat: the server.
+        style: the prompts.
+    """
+
+    def __init__(self, chat: OpenAIChat, style: Style) -> None:
+        self.chat = chat
+        self._style = style
+
+    def act(self, view: View) -> str:
+        """Writes the next turn."""
+        return self.act_batch([view])[0]
+
+    def act_batch(self, views: Sequence[View]) -> list[str]:
+        """Writes the next turn for each view, asking for several at once.
+
+        Raises:
+            SesaError: the server gave no reply for a view: an outage is never played as a turn.
+        """
+        outcomes = self.chat.complete([self._conversation(view) for view in views])
+        if lost := [outcome.reason for outcome in outcomes if isinstance(outcome, NoReply)]:
+            raise SesaError(
+                f"{len(lost)} of {len(views)} turns could not be had: {lost[0]}; mend the server and go on with --resume"
+            )
+        return [cut_turn(outcome.text) for outcome in outcomes if isinstance(outcome, Reply)]
+
+    def _conversation(self, view: View) -> Messages:
+        messages = [{"role": "user", "content": self._style.user(view)}]
+        for text, observation in view.turns:
+            messages += [
+                {"role": "assistant", "content": text},
+                {"role": "user", "content": self._style.observation(observation).strip()},
+            ]
+        return messages
+
+
+def cut_turn(text: str) -> str:
+    """Cuts a message behind its first closing tag of an action, where a rollout would have stopped the model."""
+    closed = _CLOSED.search(text)
+    return text if closed is None else text[: closed.end()]
