@@ -61,6 +61,7 @@ class WikiOptions:
     distance: float = 0.8
     aliases: float = 0.3
     decoys: float = 1.0
+    filler: int = 2
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -53,6 +53,9 @@ NEUTRAL = (
     "What happened next is a story of its own.",
     "Few would have expected anything different.",
 )
+MAX_FILLER = 2
+"""The most empty sentences, beside a remark, that a page which states a fact is filled up with."""
+
 NAMESAKE = "It should not be confused with {o}."
 
 
@@ -64,10 +67,11 @@ class Renderer:
         graph: its facts and names.
         layout: its pages.
         lists: the number of lists of namesakes.
+        filler: the number of empty sentences on a page that states a fact, 0 to 2; at 0 all other padding is left out too.
     """
 
-    def __init__(self, seed: int, graph: Graph, layout: Layout, lists: int) -> None:
-        self._graph, self._layout, self._lists = graph, layout, lists
+    def __init__(self, seed: int, graph: Graph, layout: Layout, lists: int, filler: int = MAX_FILLER) -> None:
+        self._graph, self._layout, self._lists, self._filler = graph, layout, lists, filler
         self._key = derive(seed, "render")
 
     def passages(self) -> Iterator[Passage]:
@@ -102,11 +106,13 @@ class Renderer:
         return _capital(sentence.format(s=self._graph.label(fact.subject), o=self._graph.label(fact.object)))
 
     def _fact_page(self, fact: Fact, place: int) -> str:
+        if not self._filler:
+            return self.statement(fact)
         draw = self._draw(fact.subject, place)
         about = (
             "" if fact.object.kind in VALUE_KINDS else _pick(ABOUT_OBJECT, draw >> 8).format(o=self._graph.label(fact.object))
         )
-        body = [self.statement(fact), about or _pick(NEUTRAL, draw >> 16), *_two(NEUTRAL, draw >> 24)]
+        body = [self.statement(fact), about or _pick(NEUTRAL, draw >> 16), *_two(NEUTRAL, draw >> 24)[: self._filler]]
         if draw & 1:  # the fact is stated first or third; a remark on its object always follows it
             body = [*body[2:], *body[:2]]
         return " ".join(body)
@@ -122,6 +128,8 @@ class Renderer:
     def _decoy_page(self, node: Node, facts: list[Fact], at: int) -> str:
         draw = self._draw(node, 8 + at)
         lines = [self._decoy(fact, draw >> (8 * place)) for place, fact in enumerate(facts)]
+        if not self._filler:
+            return " ".join(lines)
         if len(lines) == 1:
             lines += [_pick(ABOUT_SUBJECT, draw >> 16).format(s=self._graph.label(node)), _pick(NEUTRAL, draw >> 24)]
         namesake = self._graph.names.namesake(*node, self._graph.halves[node.kind])
@@ -133,7 +141,8 @@ class Renderer:
         nouns = " or ".join(fact.relation.nouns)
         wrong = self._graph.label(self.wrong_object(fact))
         line = _pick(DECOYS, draw).format(nouns=nouns, s=self._graph.label(fact.subject), o=wrong)
-        return line if fact.object.kind in VALUE_KINDS else f"{line} {_pick(DENIALS, draw >> 4).format(o=wrong)}"
+        alone = not self._filler or fact.object.kind in VALUE_KINDS
+        return line if alone else f"{line} {_pick(DENIALS, draw >> 4).format(o=wrong)}"
 
     def wrong_object(self, fact: Fact) -> Node:
         """Returns what a decoy gives in place of the object: another subject's object of the same relation, if any."""

@@ -13,7 +13,7 @@ from sesa_env.corpus.miniwiki.layout import Layout, plan
 from sesa_env.corpus.miniwiki.mixtures import BENCHMARKS, DEFAULT_FAMILIES, MIXTURES
 from sesa_env.corpus.miniwiki.names import Names
 from sesa_env.corpus.miniwiki.reader import Reader
-from sesa_env.corpus.miniwiki.render import Renderer
+from sesa_env.corpus.miniwiki.render import MAX_FILLER, Renderer
 from sesa_env.corpus.miniwiki.rng import Stream, derive
 from sesa_env.corpus.miniwiki.sampler import FAMILIES, Sampler
 from sesa_env.corpus.miniwiki.schema import MAX_PHRASINGS, MAX_RELATIONS, MIN_RELATIONS, Schema
@@ -50,6 +50,9 @@ class MiniWiki:
         distance: the share of relations that passages state without any content word of the question, in [0, 1].
         aliases: the share of entities with a second name, in [0, 1], in steps of 0.1.
         decoys: the share of distant facts that have a decoy, in [0, 1].
+        filler: how many sentences without meaning fill a page that states a fact, beside a remark on its object, 0 to 2. At 0
+            a page holds the statement or the decoys alone, after the entity's introduction where it has one: for models that
+            read few tokens.
 
     Attributes:
         fingerprint: a digest of the arguments and the generator's version.
@@ -68,8 +71,10 @@ class MiniWiki:
         distance: float = 0.8,
         aliases: float = 0.3,
         decoys: float = 1.0,
+        filler: int = MAX_FILLER,
     ) -> None:
-        _require_whole(seed=seed, size=size, relations=relations, phrasings=phrasings)
+        _require_whole(seed=seed, size=size, relations=relations, phrasings=phrasings, filler=filler)
+        _require("filler", filler, 0, MAX_FILLER)
         _require("size", size, MIN_SIZE, MAX_SIZE)
         _require("relations", relations, MIN_RELATIONS, MAX_RELATIONS)
         _require("phrasings", phrasings, 1, MAX_PHRASINGS)
@@ -77,12 +82,14 @@ class MiniWiki:
         for name, share in (("distance", distance), ("aliases", aliases), ("decoys", decoys)):
             _require(name, share, 0, 1)
         self._seed, self._size = seed, size
-        self.fingerprint = _digest(VERSION, seed, size, relations, phrasings, *map(float, (zipf, distance, aliases, decoys)))
+        shorter = () if filler == MAX_FILLER else (filler,)  # a world with all its filler keeps the digest it had before
+        numbers = map(float, (zipf, distance, aliases, decoys))
+        self.fingerprint = _digest(VERSION, seed, size, relations, phrasings, *numbers, *shorter)
         self.schema = Schema(seed, relations, phrasings, distance)
         halves, lists = plan(self.schema, size, decoys)
         self.graph = Graph(seed, self.schema, halves, Names(seed, halves, aliases))
         self.layout = Layout(seed, self.graph, decoys)
-        self._renderer = Renderer(seed, self.graph, self.layout, lists)
+        self._renderer = Renderer(seed, self.graph, self.layout, lists, filler)
         self._wording = Wording(self.graph)
         self._sampler = Sampler(self.graph, zipf)
 
