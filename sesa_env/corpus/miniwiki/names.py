@@ -11,8 +11,8 @@ from sesa_env.corpus.miniwiki.rng import derive, mix
 KINDS = ("person", "city", "country", "company", "film", "book", "university", "band", "team", "ship")
 """The types of entities, as questions call them."""
 
-_ONSETS = ("b", "br", "d", "dr", "f", "g", "gr", "h", "k", "kl", "l", "m", "n", "p", "r", "s", "st", "t", "tr", "v", "z")
-_SYLLABLES = tuple(onset + vowel for onset in _ONSETS for vowel in "aeiou")  # 105 syllables
+ONSETS = ("b", "br", "d", "dr", "f", "g", "gr", "h", "k", "kl", "l", "m", "n", "p", "r", "s", "st", "t", "tr", "v", "z")
+_SYLLABLES = tuple(onset + vowel for onset in ONSETS for vowel in "aeiou")  # 105 syllables
 
 ENDINGS = {
     "first": ("lda", "rin", "lia", "nor", "mis"),
