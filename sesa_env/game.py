@@ -151,12 +151,7 @@ class SearchGame:
         """
         state = self.state
         seat = state.seat or self._seat()
-        if not isinstance(text, str):
-            raise SesaError(f"the {seat.role.value}'s turn: expected a string; got {type(text).__name__} {text!r}")
-        if state.pending is not None:
-            raise SesaError("a search is pending; expected resume(passages), got submit(text)")
-        if not text.isascii():
-            text = text.encode("utf-8", "replace").decode("utf-8")  # lone surrogates cannot be stored
+        text = self._text(text)
         seat.turns_left -= 1
         try:
             kind, content = parse_turn(text, _ALLOWED[seat.role], self.config.max_action_chars)
@@ -203,6 +198,21 @@ class SearchGame:
             self._go_on(seat, text, render_information(passages, self.config.max_passage_chars), 0.0, "search")
         return state.transcript[-1]
 
+    def cut_off(self, text: str = "") -> Outcome:
+        """Ends the actor's part as running out of turns does, for a player that has no room to write on: a token budget.
+
+        Args:
+            text: what it wrote of its last turn, which is not looked at; "" if nothing.
+
+        Returns:
+            The turn.
+
+        Raises:
+            SesaError: no episode is running, a search is pending, or `text` is no string.
+        """
+        self._out_of_turns(self._text(text), 0.0)
+        return self.state.transcript[-1]
+
     def snapshot(self) -> GameState:
         """Returns a copy of the running episode: picklable plain data."""
         return copy.deepcopy(self.state)
@@ -218,6 +228,15 @@ class SearchGame:
         if seat is None:
             raise SesaError("no episode is running: it is over or none has begun; call reset")
         return seat
+
+    def _text(self, text: str) -> str:
+        """Checks that a turn may begin, and returns its text as it can be stored: without lone surrogates."""
+        seat = self._seat()
+        if not isinstance(text, str):
+            raise SesaError(f"the {seat.role.value}'s turn: expected a string; got {type(text).__name__} {text!r}")
+        if self.state.pending is not None:
+            raise SesaError("a search is pending; expected resume(passages), got another turn")
+        return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
     def _seat_challenger(self, state: GameState, target: Target) -> str:
         prompt = load_prompt("challenger").format(

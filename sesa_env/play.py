@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Protocol, runtime_checkable
 
 from sesa_env.errors import ConfigError, RetrievalError
 from sesa_env.game import GameConfig, SearchGame
@@ -9,6 +10,15 @@ from sesa_env.memory.base import MemorySnapshot
 from sesa_env.players.base import BatchPlayer, Player, View
 from sesa_env.types import Attempt, Passage, Question, Role
 from sesa_env.worlds import World
+
+
+@runtime_checkable
+class SeatPlayer(Player, Protocol):
+    """A player that plays a seat's part of many games by itself, as language models do that keep the state of their past."""
+
+    def play_seat(self, games: Sequence[SearchGame]) -> None:
+        """Plays the seat whose turn it is until another's turn comes or the episode is over, in games that share that seat."""
+        ...
 
 
 def play(games: Sequence[SearchGame], players: Mapping[Role, Player]) -> None:
@@ -29,8 +39,10 @@ def play(games: Sequence[SearchGame], players: Mapping[Role, Player]) -> None:
                 continue
             if role not in players:
                 raise ConfigError(f"expected a player for the {role.value}'s seat; got none")
-            texts = _ask(players[role], [game.view() for game in turn])
-            _step(turn, texts)
+            if isinstance(player := players[role], SeatPlayer):
+                player.play_seat(turn)
+            else:
+                step(turn, _ask(player, [game.view() for game in turn]))
 
 
 def _ask(player: Player, views: Sequence[View]) -> list[str]:
@@ -39,8 +51,16 @@ def _ask(player: Player, views: Sequence[View]) -> list[str]:
     return [player.act(view) for view in views]
 
 
-def _step(games: Sequence[SearchGame], texts: Sequence[str]) -> None:
-    """One turn of each game; all the searches it takes go to the retriever together."""
+def step(games: Sequence[SearchGame], texts: Sequence[str]) -> None:
+    """Plays one turn of each game; all the searches it takes go to the retriever together.
+
+    Args:
+        games: running games, on one world.
+        texts: what the actor of each wrote.
+
+    Raises:
+        SesaError: as `SearchGame.submit`.
+    """
     submitted = [(game, game.submit(text)) for game, text in zip(games, texts, strict=True)]
     waiting = [(game, query) for game, query in submitted if query is not None]
     if not waiting:
