@@ -1,0 +1,12 @@
+"""Self-play of language models: Challenger and Solver pose, solve and remember (paper, sections 1 to 4).
+
+| file | subject |
+|---|---|
+| `config`, `presets`, `arms` | what a run is, and the named ones |
+| `loop` | the run: steps, checkpoints, resuming |
+| `posing`, `solving`, `lessons` | the phases of a step: questions, rollouts, rewards |
+| `keeper`, `skillrl`, `judging`, `leak` | the bank at the step boundary, and the options around it |
+| `pool`, `families`, `draws` | replayed questions, what counts as the same, every random choice |
+| `checkpoint`, `guard` | what a stopped run goes on from, and what stops one |
+| `metrics`, `row`, `clock`, `live` | what is told of a run |
+"""

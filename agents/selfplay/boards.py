@@ -1,0 +1,68 @@
+"""Where metrics are drawn besides the file: TensorBoard, and Weights & Biases by option."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from torch.utils.tensorboard import SummaryWriter
+
+from agents.selfplay.config import RunConfig
+from agents.selfplay.metrics import scalars
+from sesa_env.errors import missing_extra
+
+
+class Board(Protocol):
+    """Something that draws rows of metrics."""
+
+    def show(self, row: Mapping[str, Any]) -> None:
+        """Draws one update."""
+        ...
+
+    def close(self) -> None:
+        """Writes what is left."""
+        ...
+
+
+class TensorBoard:
+    """Draws into `DIR/tensorboard`. What a stopped run drew after its checkpoint is purged."""
+
+    def __init__(self, out: Path, step: int) -> None:
+        self._writer = SummaryWriter(str(out / "tensorboard"), purge_step=step)
+
+    def show(self, row: Mapping[str, Any]) -> None:
+        """Draws one update's numbers."""
+        for name, value in scalars(row).items():
+            self._writer.add_scalar(name, value, row["step"])
+
+    def close(self) -> None:
+        """Writes what is left."""
+        self._writer.close()
+
+
+class WeightsAndBiases:
+    """Draws into a project of Weights & Biases, which is imported only here."""
+
+    def __init__(self, config: RunConfig, out: Path) -> None:
+        try:
+            import wandb  # type: ignore[import-not-found, unused-ignore]  # optional, and often absent
+        except ImportError as error:
+            raise missing_extra("wandb", "train") from error
+        self._run = wandb.init(project=config.wandb, dir=str(out), config=config.to_json(), resume="allow")
+
+    def show(self, row: Mapping[str, Any]) -> None:
+        """Draws one update's numbers."""
+        self._run.log(scalars(row), step=row["step"])
+
+    def close(self) -> None:
+        """Ends the run there."""
+        self._run.finish()
+
+
+def open_boards(config: RunConfig, out: Path, step: int) -> list[Board]:
+    """Opens what the configuration asks for, from a step on."""
+    boards: list[Board] = []
+    if config.tensorboard:
+        boards.append(TensorBoard(out, step))
+    if config.wandb:
+        boards.append(WeightsAndBiases(config, out))
+    return boards

@@ -1,0 +1,201 @@
+"""The whole configuration of a self-play run: JSON values only, every number of the paper a field."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from agents.learner import LearnerConfig
+from agents.policy import ModelConfig
+from agents.rollout import Sampling
+from sesa_env.errors import ConfigError
+from sesa_env.game import GameConfig
+from sesa_env.memory.config import MemoryConfig
+
+SOURCES = ("challenger", "fixed", "stream")
+DISTILLATIONS = ("paper", "skillrl", "none")
+BASELINES = ("batch", "hops", "target")
+REACTIONS = ("stop", "recover")
+
+
+@dataclass(frozen=True)
+class RoleConfig:
+    """How one seat plays and learns."""
+
+    train: bool = True
+    """Whether its policy is trained."""
+    learner: LearnerConfig = field(default_factory=LearnerConfig)
+    """Its algorithm and the numbers in it. Its temperature is the sampler's, whatever is written here."""
+    sampling: Sampling = field(default_factory=Sampling)
+    """How it samples while training."""
+
+    def at_its_temperature(self) -> LearnerConfig:
+        """Returns the learner's configuration at the temperature that rollouts are sampled at."""
+        return replace(self.learner, temperature=self.sampling.temperature)
+
+
+@dataclass(frozen=True)
+class QuestionConfig:
+    """Where a step's questions come from, and what makes them good or bad besides the game's own rules."""
+
+    per_update: int = 16
+    """Questions of one update; each is played by `rules.group_size` Solver rollouts."""
+    source: str = "challenger"
+    """"challenger": posed in self-play. "fixed": a finite set of ready ones. "stream": ever new ready ones, balanced."""
+    fixed: int = 256
+    """How many questions the finite set has."""
+    families: Mapping[str, float] | None = None
+    """Weights of MiniWiki's question families for ready questions; None for the world's own mixture."""
+    refill: bool = True
+    """Whether slots without a valid question are filled from the replay pool."""
+    pool_reset: int = 10
+    """Steps from one emptying of the replay pool to the next (paper, section 3); 0 never empties it."""
+    duplicate_reward: float = 0.0
+    """The Challenger's reward for a question that was posed before in its batch or within `duplicate_steps`."""
+    duplicate_steps: int = 0
+    """Steps that a question is remembered for; 0 looks for duplicates within the batch only."""
+    repetition_penalty: float = 0.0
+    """Taken from a valid question's reward in proportion to the share of the batch's other questions of its family."""
+    baseline: str = "batch"
+    """What the Challenger's reward is compared with: "batch", rollouts of as many "hops", or of the same "target"."""
+    per_target: int = 1
+    """Challenger rollouts for one target; more than one makes the groups of a critic-free Challenger (baseline "target")."""
+
+    def __post_init__(self) -> None:
+        """Refuses values that no step can be made of."""
+        _choice("questions.source", self.source, SOURCES)
+        _choice("questions.baseline", self.baseline, BASELINES)
+        for name, least in (("per_update", 1), ("fixed", 1), ("pool_reset", 0), ("duplicate_steps", 0), ("per_target", 1)):
+            _at_least(f"questions.{name}", getattr(self, name), least)
+        if self.per_update % self.per_target:
+            raise ConfigError(f"per_update: expected a multiple of per_target, {self.per_target}; got {self.per_update}")
+
+
+@dataclass(frozen=True)
+class SkillConfig:
+    """The skill memory around the bank: who is shown cards, how the bank begins, who writes cards and when."""
+
+    enabled: bool = True
+    """Whether there is a memory at all."""
+    bank: MemoryConfig = field(default_factory=MemoryConfig)
+    """The bank's own settings."""
+    embedder: str = "hash"
+    """Who embeds cards and questions, for `sesa_env.memory.embed.make_embedder`."""
+    primed: bool = True
+    """Whether the bank begins with the hand-written cards."""
+    bootstrap: int = 0
+    """Questions of the bootstrap phase, whose failures give the mined cards; 0 for none."""
+    mined: int = 142
+    """Mined cards, at most (paper, section 4)."""
+    distillation: str = "paper"
+    """"paper": frontier failures, by the bank's schedule. "skillrl": failures of categories that go badly. "none": never."""
+    teacher: str = "hindsight"
+    """Who writes the cards."""
+    card_dropout: float = 0.0
+    """The share of Solver rollouts that are not shown the cards of their question, drawn for each rollout."""
+    carry_over: float = 0.0
+    """Weight of the carry-over term: right rollouts made with a card are scored again without it. 0 switches it off."""
+    leak: bool = False
+    """Whether the Challenger's prompt shows cards too. The paper says it must not: this is an ablation."""
+    weak_below: float = 0.4
+    """SkillRL's threshold: categories with a lower success rate get new skills."""
+    weak_every: int = 10
+    """Steps from one look at the success rates to the next ("skillrl")."""
+    weak_cards: int = 3
+    """New skills at one such look, at most."""
+
+    def __post_init__(self) -> None:
+        """Refuses values that no memory can have."""
+        _choice("skills.distillation", self.distillation, DISTILLATIONS)
+        for name in ("card_dropout", "weak_below"):
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise ConfigError(f"skills.{name}: expected a share in [0, 1]; got {getattr(self, name)}")
+        for name, least in (("bootstrap", 0), ("mined", 0), ("weak_every", 1), ("weak_cards", 1), ("carry_over", 0)):
+            _at_least(f"skills.{name}", getattr(self, name), least)
+        if not self.enabled and (self.leak or self.carry_over):
+            raise ConfigError("skills.leak and skills.carry_over: expected none without a memory; set skills.enabled")
+
+
+@dataclass(frozen=True)
+class GuardConfig:
+    """What a run does when a step goes wrong."""
+
+    on_nan: str = "stop"
+    """A loss or gradient that is not finite: "stop", or "recover": the role goes back to its last checkpoint and trains on."""
+    on_collapse: str = "stop"
+    """A collapsed Challenger: "stop", or "recover": it goes back to the newest checkpoint whose valid rate was good."""
+    valid_rate: float = 0.05
+    """A step with a smaller share of valid questions is bad."""
+    patience: int = 10
+    """So many bad steps in a row are a collapse."""
+
+    def __post_init__(self) -> None:
+        """Refuses what is no reaction."""
+        _choice("guard.on_nan", self.on_nan, REACTIONS)
+        _choice("guard.on_collapse", self.on_collapse, REACTIONS)
+        _at_least("guard.patience", self.patience, 1)
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """A run of self-play."""
+
+    preset: str = "quick"
+    """The preset that the numbers came from."""
+    arm: str = "sesa"
+    """The arm."""
+    model: str = "tiny"
+    """The start policy of both seats, for `agents.policy.load_policy`."""
+    seed: int = 0
+    """Of all the run's randomness."""
+    updates: int = 200
+    """Updates to make; 0 evaluates the start policy."""
+    world: str = "miniwiki"
+    """Name of the world, for `make_world`."""
+    world_options: dict[str, Any] = field(default_factory=dict)
+    """Options of the world."""
+    rules: GameConfig = field(default_factory=GameConfig)
+    """The game's numbers; `group_size` is G, the Solver rollouts of a question."""
+    policy: ModelConfig = field(default_factory=ModelConfig)
+    """How the models are loaded."""
+    shared: bool = False
+    """Whether both seats have one set of parameters; the paper's are separate."""
+    solver: RoleConfig = field(default_factory=RoleConfig)
+    """The Solver."""
+    challenger: RoleConfig = field(default_factory=RoleConfig)
+    """The Challenger."""
+    questions: QuestionConfig = field(default_factory=QuestionConfig)
+    """The step's questions."""
+    skills: SkillConfig = field(default_factory=SkillConfig)
+    """The skill memory."""
+    judge: str | None = None
+    """Who looks again at answers that exact match refuses; None for nobody."""
+    guard: GuardConfig = field(default_factory=GuardConfig)
+    """What to do when a step goes wrong."""
+    checkpoint_every: int = 10
+    """Steps from one checkpoint to the next."""
+    tensorboard: bool = True
+    """Whether metrics go to TensorBoard too."""
+    wandb: str | None = None
+    """Name of a Weights & Biases project that the metrics go to as well; None for none."""
+
+    def __post_init__(self) -> None:
+        """Refuses numbers that no run can have."""
+        for name, least in (("seed", 0), ("updates", 0), ("checkpoint_every", 1)):
+            _at_least(name, getattr(self, name), least)
+        if self.challenger.train and self.questions.source != "challenger":
+            source = self.questions.source
+            raise ConfigError(f"challenger.train: expected false where questions are {source!r}: it poses none; got true")
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the configuration as JSON values, the form that `sesa_env.plain.build` reads."""
+        return asdict(self)
+
+
+def _choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ConfigError(f"{name}: expected one of {', '.join(allowed)}; got {value!r}")
+
+
+def _at_least(name: str, value: float, least: float) -> None:
+    if value < least:
+        raise ConfigError(f"{name}: expected at least {least}; got {value}")

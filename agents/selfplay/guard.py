@@ -1,0 +1,58 @@
+"""What stops a run or brings it back: a Challenger that poses no valid questions any more (paper, section 3)."""
+
+import logging
+
+from agents.selfplay.config import GuardConfig
+from sesa_env.errors import SesaError
+
+_log = logging.getLogger(__name__)
+
+
+class CollapseError(SesaError):
+    """The Challenger has collapsed and the configuration says to stop."""
+
+
+class ValidRate:
+    """Watches the share of valid questions.
+
+    Attributes:
+        bad: bad steps in a row, up to now.
+    """
+
+    def __init__(self, config: GuardConfig) -> None:
+        self._config = config
+        self.bad = 0
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the last step was a good one."""
+        return self.bad == 0
+
+    def see(self, step: int, valid: int, proposed: int) -> bool:
+        """Looks at a step.
+
+        Returns:
+            True when the Challenger must go back to a healthy checkpoint; counting then begins anew.
+
+        Raises:
+            CollapseError: it has collapsed and the configuration says to stop.
+        """
+        if not proposed:
+            return False
+        if not valid:
+            _log.warning("step %d: none of %d questions is valid", step, proposed)
+        self.bad = self.bad + 1 if valid < self._config.valid_rate * proposed or not valid else 0
+        if self.bad < self._config.patience:
+            return False
+        said = (
+            f"step {step}: the Challenger has collapsed: in {self.bad} steps in a row fewer than {self._config.valid_rate:.0%} "
+            f"of its questions were valid"
+        )
+        if self._config.on_collapse == "stop":
+            raise CollapseError(
+                f"{said}; look at the reject reasons in the metrics, make invalid questions cost more "
+                f'(rules.reward.invalid), or set guard.on_collapse to "recover" and --resume'
+            )
+        _log.error("%s; it goes back to its newest healthy checkpoint", said)
+        self.bad = 0
+        return True

@@ -1,0 +1,317 @@
+"""The run itself: priming, then step after step, checkpoints, and going on from them.
+
+A step is a function of (configuration, step, state), the state being what a checkpoint holds. Whatever a stopped run did after
+its last checkpoint is rolled back when it goes on: rows of metrics are cut off and the checkpoint's bank takes the place of the
+run's, so that the run ends as one that was never stopped, to the bit.
+"""
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from agents.judge import Judge, open_judge
+from agents.learner import Learner, Sample, TrainingError
+from agents.policy import Policy, load_policy
+from agents.selfplay.checkpoint import BANK, Checkpoints, Seat
+from agents.selfplay.clock import Clock
+from agents.selfplay.config import RoleConfig, RunConfig
+from agents.selfplay.draws import BEFORE_TRAINING
+from agents.selfplay.guard import ValidRate
+from agents.selfplay.judging import judged
+from agents.selfplay.keeper import Boundary, Keeper
+from agents.selfplay.leak import leaked_cards, leaky
+from agents.selfplay.lessons import carry_over_samples, challenger_rewards, challenger_samples, solver_samples
+from agents.selfplay.metrics import MACHINE, METRICS, MetricsFile
+from agents.selfplay.pool import ReplayPool
+from agents.selfplay.posing import Proposal, ReadyQuestions, Recent, Slot, mark_duplicates, propose, slots_of
+from agents.selfplay.row import learning_row, machine_row, memory_row, posing_row, solving_row
+from agents.selfplay.solving import Solved, retrieve, solve
+from agents.teacher import load_any_teacher
+from sesa_env.errors import ConfigError
+from sesa_env.memory.bank import SkillBank
+from sesa_env.memory.prime import mine, prime
+from sesa_env.memory.whole import whole_file
+from sesa_env.worlds import World, make_world
+
+SOLVER, CHALLENGER = "solver", "challenger"
+RUN = "selfplay"
+"""The name under which the bank keeps the run's counters."""
+
+_log = logging.getLogger(__name__)
+
+
+class SelfPlay:
+    """One run, opened on its directory.
+
+    Args:
+        config: the run.
+        out: its directory.
+
+    Attributes:
+        step: the next step; as many updates have been made.
+        seats: policies and learners by role; without a Challenger where the questions are ready ones.
+    """
+
+    def __init__(self, config: RunConfig, out: Path) -> None:
+        self.config, self.out, self.step = config, out, 0
+        self.world: World = make_world(config.world, **config.world_options)
+        self.seats = make_seats(config)
+        self.checkpoints = Checkpoints(out)
+        self.guard = ValidRate(config.guard)
+        self.pool = ReplayPool(config.questions.pool_reset)
+        self.recent = Recent(config.questions.duplicate_steps)
+        self._ready = None if config.questions.source == "challenger" else ReadyQuestions(self.world, config)
+        self._judge: Judge | None = None if config.judge is None else open_judge(config.judge)
+        updates = self.checkpoints.latest()
+        if updates is not None:
+            self._restore_files(updates)
+        self.keeper = self._open_keeper()
+        self.metrics = MetricsFile(out / METRICS, updates or 0)
+        if updates is None:
+            self._begin()
+        else:
+            self._restore(updates)
+
+    def close(self) -> None:
+        """Closes the bank."""
+        if self.keeper is not None:
+            self.keeper.close()
+            self.keeper.bank.close()
+
+    @property
+    def solver(self) -> Policy:
+        """The Solver's policy."""
+        return self.seats[SOLVER].policy
+
+    # ---- a step ---------------------------------------------------------------------------------------------------
+
+    def update(self) -> dict[str, Any]:
+        """Plays and learns from one step, and writes its row of metrics.
+
+        Returns:
+            The row.
+
+        Raises:
+            CollapseError: the Challenger has collapsed and the configuration says to stop.
+            TrainingError: a loss is not finite and the configuration says to stop.
+        """
+        clock, step = Clock(), self.step
+        with clock("retrieve"):
+            snapshot = self.keeper.bank.snapshot() if self.keeper else None
+            stats = self.keeper.bank.stats() if self.keeper else {}
+        with clock("pose"):
+            proposals, slots = self._questions(step)
+        with clock("retrieve"):
+            cards = retrieve(snapshot, slots)
+        with clock("solve"):
+            solved = judged(solve(self.world, self.config, self.solver, slots, cards, step), self._judge)
+        rewards = challenger_rewards(proposals, solved, self.config)
+        with clock("learn"):
+            learnt = self._learn(proposals, rewards, solved)
+        with clock("boundary"):
+            boundary = self._boundary(step, solved)
+        row = {
+            "step": step,
+            **(posing_row(proposals, slots, rewards) if proposals else {}),
+            **solving_row(solved, self.config),
+            **learnt,
+            **(memory_row(stats, cards, boundary) if self.keeper else {}),
+            **clock.row(),
+            "teacher_wait_s": round(boundary.wait_s, 6),
+            "teacher_s": round(boundary.teacher_s, 6),
+            MACHINE: machine_row(),
+        }
+        self.metrics.add(row)
+        self.step = step + 1
+        self._watch(step, proposals)
+        if self.step % self.config.checkpoint_every == 0 or self.step == self.config.updates:
+            self.save()
+        return row
+
+    def _questions(self, step: int) -> tuple[list[Proposal], list[Slot]]:
+        """Fills the batch: posed by the Challenger and refilled from the pool, or ready ones."""
+        count = self.config.questions.per_update
+        if self._ready is not None:
+            return [], self._ready.take(step, count)
+        self.pool.begin(step)
+        proposed = propose(self.world, self.config, self._challenger(step), step, count)
+        proposals = mark_duplicates(proposed, self.recent.known())
+        self.recent.add(proposals)
+        return proposals, slots_of(proposals, self.pool, self.config, step)
+
+    def _challenger(self, step: int) -> Policy:
+        policy = self.seats[CHALLENGER].policy
+        if not self.config.skills.leak or self.keeper is None:
+            return policy
+        count = self.config.skills.bank.top_k
+        return leaky(policy, leaked_cards(self.keeper.bank.cards(), self.config.seed, step, count))
+
+    def _learn(
+        self, proposals: Sequence[Proposal], rewards: Sequence[float | None], solved: Sequence[Solved]
+    ) -> dict[str, Any]:
+        """Updates both seats. Every sample is made before the first update: it belongs to the policy that sampled."""
+        samples = {SOLVER: solver_samples(solved) + carry_over_samples(self.world, self.config, self.solver, solved)}
+        if proposals:
+            samples[CHALLENGER] = challenger_samples(proposals, rewards, self.config)
+        row: dict[str, Any] = {}
+        for role, batch in samples.items():
+            row |= learning_row(role, self._update_seat(role, batch))
+        return row
+
+    def _update_seat(self, role: str, samples: Sequence[Sample]) -> Mapping[str, float]:
+        learner = self.seats[role].learner
+        if learner is None:
+            return {}
+        try:
+            return {**learner.update(samples), "recovered": 0}
+        except TrainingError as error:
+            if self.config.guard.on_nan == "stop":
+                raise
+            updates = self.checkpoints.latest()
+            assert updates is not None  # there is one from before the first step
+            _log.error("step %d: the %s goes back to its checkpoint of %d updates: %s", self.step, role, updates, error)
+            self._load_seat(updates, role)
+            return {"recovered": 1}
+
+    def _boundary(self, step: int, solved: Sequence[Solved]) -> Boundary:
+        if self.keeper is None:
+            return Boundary()
+        boundary = self.keeper.boundary(step, [group for item in solved if (group := item.group) is not None])
+        if boundary.outage:
+            _log.warning("step %d: the teacher could not answer, its failures wait on: %s", step, boundary.outage)
+        return boundary
+
+    def _watch(self, step: int, proposals: Sequence[Proposal]) -> None:
+        if self.guard.see(step, sum(item.posed is not None for item in proposals), len(proposals)):
+            updates = self.checkpoints.newest_healthy()
+            assert updates is not None  # the one from before the first step is
+            self._load_seat(updates, CHALLENGER)
+
+    # ---- beginning, going on, ending ------------------------------------------------------------------------------
+
+    def _open_keeper(self) -> Keeper | None:
+        skills = self.config.skills
+        if not skills.enabled:
+            return None
+        bank = SkillBank.open(self.out / BANK, skills.bank, skills.embedder, run=RUN)
+        return Keeper(bank, skills, load_any_teacher(skills.teacher, self.world))
+
+    def _begin(self) -> None:
+        """Primes the bank and writes the checkpoint that a run goes back to which is stopped before its next."""
+        played = 0
+        if self.keeper is not None:
+            if self.config.skills.primed:
+                prime(self.keeper.bank)
+            if self.config.skills.bootstrap:
+                played = self._bootstrap(self.keeper)
+        _log.info("the bootstrap phase played %d questions", played)
+        self.save()
+
+    def _bootstrap(self, keeper: Keeper) -> int:
+        """Plays questions before training; their failures give the mined cards (paper, section 4)."""
+        count = self.config.skills.bootstrap
+        if self._ready is not None:
+            slots = self._ready.take(BEFORE_TRAINING, count)
+        else:
+            found = propose(self.world, self.config, self.seats[CHALLENGER].policy, BEFORE_TRAINING, count)
+            slots = slots_of(mark_duplicates(found, set()), ReplayPool(), _without_refill(self.config), BEFORE_TRAINING)
+        solved = solve(self.world, self.config, self.solver, slots, [[] for _ in slots], BEFORE_TRAINING)
+        groups = [group for item in judged(solved, self._judge) if (group := item.group) is not None]
+        mine(keeper.bank, groups, load_any_teacher(self.config.skills.teacher, self.world), self.config.skills.mined)
+        return len(slots)
+
+    def save(self) -> None:
+        """Writes a checkpoint."""
+        self.metrics.sync()
+        state = {
+            "healthy": self.guard.healthy,
+            "bad": self.guard.bad,
+            "pool": self.pool.state_dict(),
+            "recent": self.recent.keys,
+            "keeper": self.keeper.state_dict() if self.keeper else None,
+        }
+        self.checkpoints.write(self.step, self.seats, self.keeper.bank if self.keeper else None, state)
+
+    def _restore_files(self, updates: int) -> None:
+        if self.config.skills.enabled:
+            self.checkpoints.restore_bank(updates, self.out / BANK)
+
+    def _restore(self, updates: int) -> None:
+        state = self.checkpoints.state(updates)
+        self.step = updates
+        self.checkpoints.load_seats(updates, self.seats)
+        self.guard.bad = state["bad"]
+        self.pool.load_state_dict(state["pool"])
+        self.recent.keys = state["recent"]
+        if self.keeper is not None:
+            self.keeper.load_state_dict(state["keeper"])
+
+    def _load_seat(self, updates: int, role: str) -> None:
+        self.checkpoints.load_weights(updates, SOLVER if self.config.shared else role, self.seats[role].policy)
+        self.checkpoints.load_learner(updates, role, self.seats[role])
+
+    def finish(self) -> None:
+        """Takes in what the teacher is still at, and writes the final policies as plain transformers directories."""
+        if self.keeper is not None:
+            self.keeper.finish()
+        for role, seat in self.seats.items():
+            seat.policy.save(self.out / role)
+
+
+def make_seats(config: RunConfig) -> dict[str, Seat]:
+    """Loads the start policy into both seats and makes their learners.
+
+    Returns:
+        The seats by role. Separate parameters are two copies of the start policy; shared ones have a learner for each role.
+    """
+    policy = load_policy(config.model, config.policy)
+    seats = {SOLVER: _seat(policy, config.solver, config.seed * 2)}
+    if config.questions.source == "challenger":
+        other = policy if config.shared else load_policy(config.model, config.policy)
+        seats[CHALLENGER] = _seat(other, config.challenger, config.seed * 2 + 1)
+    return seats
+
+
+def _seat(policy: Policy, role: RoleConfig, seed: int) -> Seat:
+    return Seat(policy, Learner(policy, role.at_its_temperature(), seed) if role.train else None)
+
+
+def _without_refill(config: RunConfig) -> RunConfig:
+    return replace(config, questions=replace(config.questions, refill=False))
+
+
+def open_directory(config: RunConfig, out: Path, *, resume: bool) -> None:
+    """Makes a run's directory and writes its configuration, or sees to it that it holds this very run.
+
+    Raises:
+        ConfigError: the directory holds another run or something else, or this one and `resume` is False.
+    """
+    path, stored = out / "config.json", config.to_json()
+    if path.exists():
+        if not resume:
+            raise ConfigError(f"{out} holds a run already; type --resume to go on with it, or name another --out")
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if differing := [line for line in differences(found, stored) if line.split(":")[0].split(".")[0] not in FREE]:
+            raise ConfigError(f"--resume: {path} is another run's: " + "; ".join(differing))
+    elif out.exists() and any(out.iterdir()):
+        raise ConfigError(f"{out} is not empty and holds no run; expected a new or empty directory")
+    out.mkdir(parents=True, exist_ok=True)
+    with whole_file(path) as part:
+        part.write_text(json.dumps(stored, sort_keys=True, indent=1) + "\n", encoding="utf-8")
+
+
+FREE = ("updates", "guard", "tensorboard", "wandb")
+"""What may differ when a run goes on: how far, what stops it, and where its metrics are drawn."""
+
+
+def differences(old: Any, new: Any, path: str = "") -> list[str]:
+    """Lists the fields in which two JSON values differ, as "path: old -> new"."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        keys = sorted(old.keys() | new.keys())
+        return [line for key in keys for line in differences(old.get(key), new.get(key), f"{path}.{key}".lstrip("."))]
+    if isinstance(old, list | tuple) and isinstance(new, list | tuple):
+        return [] if list(old) == list(new) else [f"{path}: {old!r} -> {new!r}"]
+    return [] if old == new else [f"{path}: {old!r} -> {new!r}"]

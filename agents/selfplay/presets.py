@@ -1,0 +1,151 @@
+"""Named numbers: presets say how large a run is, profiles what a size of model needs; arms (`arms`) go over both."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from agents.selfplay.arms import Overrides, arm_overrides, merged
+from agents.selfplay.config import RunConfig
+from sesa_env.errors import ConfigError
+from sesa_env.plain import build
+
+_QUICK: Overrides = {
+    "model": "tiny",
+    "updates": 200,
+    "world_options": {"size": 600, "n_targets": 3000, "n_questions": 0},
+    "rules": {
+        "group_size": 6,
+        "max_turns": 5,
+        "challenger_max_turns": 5,
+        "max_searches": 4,
+        # An invalid question must cost: at 0, like a duplicate, the Challenger stops posing valid ones.
+        "reward": {"invalid": -0.3},
+    },
+    "questions": {"per_update": 16, "duplicate_reward": 0.0, "repetition_penalty": 1.0},
+    "solver": {
+        "learner": {"algorithm": "grpo", "learning_rate": 5e-4, "entropy": 0.01, "kl": 0.0},
+        "sampling": {"turn_tokens": 48, "tokens": 512},
+    },
+    "challenger": {
+        "learner": {"algorithm": "reinforce", "learning_rate": 5e-4, "entropy": 0.01, "kl": 0.0},
+        "sampling": {"turn_tokens": 64, "tokens": 512},
+    },
+    "skills": {"card_dropout": 0.5, "bootstrap": 64, "mined": 20, "bank": {"evict_after": None}},
+    "checkpoint_every": 20,
+}
+
+PRESETS: Mapping[str, Overrides] = {
+    # Minutes on one core.
+    "quick": _QUICK,
+    # A longer run on a larger world.
+    "small": merged(_QUICK, {"updates": 400, "world_options": {"size": 3000, "n_targets": 20000}, "checkpoint_every": 50}),
+    # The paper's numbers (section 8); what it does not give is this project's. The corpus is for the user to name: the paper's
+    # 50,000 targets over Wikipedia are world="flashrag" with their directory and file of targets.
+    "paper": {
+        "model": "Qwen/Qwen3-4B",
+        "updates": 150,
+        "world_options": {"size": 100_000, "relations": 128, "n_targets": 50_000, "n_questions": 0},
+        "rules": {"group_size": 5, "max_turns": 10, "challenger_max_turns": 10, "top_k": 3},
+        "policy": {"dtype": "bfloat16", "gradient_checkpointing": True},
+        "questions": {"per_update": 256, "pool_reset": 10, "duplicate_reward": 0.0, "repetition_penalty": 0.0},
+        "solver": {
+            "learner": {
+                "algorithm": "grpo",
+                "learning_rate": 1e-6,
+                "warmup_steps": 5,
+                "mini_batches": 2,
+                "kl": 0.01,
+                "clip_high": 0.285,
+                "entropy": 0.0,
+            },
+            "sampling": {"temperature": 1.0, "turn_tokens": 1024, "tokens": 4096 + 8192},
+        },
+        # Critic-free GRPO for both seats: the Challenger's groups are five rollouts of one target.
+        "challenger": {
+            "learner": {
+                "algorithm": "grpo",
+                "learning_rate": 1e-6,
+                "warmup_steps": 5,
+                "mini_batches": 2,
+                "kl": 0.01,
+                "clip_high": 0.285,
+                "entropy": 0.0,
+            },
+            "sampling": {"temperature": 0.9, "turn_tokens": 1024, "tokens": 4096 + 8192},
+        },
+        "skills": {"bootstrap": 1024, "mined": 142, "card_dropout": 0.0, "carry_over": 0.0},
+        "checkpoint_every": 10,
+    },
+}
+"""Overrides of `RunConfig` by the preset's name."""
+
+_SMALL_LLM: Overrides = {
+    "questions": {"per_update": 4},
+    "rules": {"group_size": 4},
+    "solver": {
+        "learner": {"learning_rate": 1e-5, "micro_tokens": 4096},
+        "sampling": {"turn_tokens": 64, "tokens": 1536, "batch": 32},
+    },
+    "challenger": {
+        "learner": {"learning_rate": 1e-5, "micro_tokens": 4096},
+        "sampling": {"turn_tokens": 96, "tokens": 1536, "batch": 32},
+    },
+    "skills": {"bootstrap": 16, "bank": {"consolidate_min": 8}},
+    "checkpoint_every": 5,
+}
+
+PROFILES: Mapping[str, Mapping[str, Overrides]] = {
+    # Half a million parameters: what quick and small are written for.
+    "tiny": {},
+    # Some hundred million parameters on CPU cores, fine-tuned in full: smaller batches and steps.
+    "llm": {"quick": _SMALL_LLM, "small": _SMALL_LLM},
+}
+"""By the profile's name, overrides of each preset. `paper` is written for a language model already."""
+
+_LARGE = 16 * 1024**2
+"""Bytes of weights from which on a saved model is no `tiny`."""
+
+
+def profile_of(model: str) -> str:
+    """Returns the profile that fits a model: that of its name, or by the size of its saved weights."""
+    if model == "tiny":
+        return "tiny"
+    weights = sum(path.stat().st_size for path in Path(model).glob("*.safetensors")) if Path(model).is_dir() else _LARGE
+    return "tiny" if weights < _LARGE else "llm"
+
+
+def configure(
+    preset: str = "quick",
+    arm: str = "sesa",
+    *,
+    model: str | None = None,
+    profile: str | None = None,
+    updates: int | None = None,
+    seed: int = 0,
+    settings: Sequence[Overrides] = (),
+) -> RunConfig:
+    """Puts a configuration together: the preset, over it the model's profile, the arm, and single settings.
+
+    Args:
+        preset: a name in `PRESETS`.
+        arm: a name in `agents.selfplay.arms.ARMS`.
+        model: the start policy; None for the preset's.
+        profile: a name in `PROFILES`; None for the one that fits the model.
+        updates: how many; None for the preset's number. The arm `base` makes none.
+        seed: the run's seed, and the world's unless `settings` name another.
+        settings: nested overrides, the last ones first in rank.
+
+    Raises:
+        ConfigError: an unknown name, or a value that does not fit.
+    """
+    if preset not in PRESETS:
+        raise ConfigError(f"preset: expected one of {', '.join(PRESETS)}; got {preset!r}")
+    name = model or str(PRESETS[preset]["model"])
+    kind = profile or profile_of(name)
+    if kind not in PROFILES:
+        raise ConfigError(f"profile: expected one of {', '.join(PROFILES)}; got {kind!r}")
+    given: dict[str, Any] = {"preset": preset, "arm": arm, "model": name, "seed": seed, "world_options": {"seed": seed}}
+    if updates is not None:
+        given["updates"] = updates
+    layers = (PRESETS[preset], PROFILES[kind].get(preset, {}), given, arm_overrides(arm), *settings)
+    return build(RunConfig, merged(*layers), "configuration")

@@ -1,0 +1,126 @@
+"""One update's row of metrics: what was posed, how it was solved, what both learners and the bank did."""
+
+import math
+import resource
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agents.rollout import Rollout
+from agents.selfplay.config import RunConfig
+from agents.selfplay.families import effective_number, family
+from agents.selfplay.keeper import Boundary
+from agents.selfplay.posing import DUPLICATE, Proposal, Slot
+from agents.selfplay.solving import Solved
+from sesa_env.memory.base import CardHit
+from sesa_env.types import Question
+from sesa_env.validity import REJECT_REASONS
+
+_DIGITS = 10  # far below what differs between two steps, far above what JSON would cost
+
+
+def posing_row(proposals: Sequence[Proposal], slots: Sequence[Slot], rewards: Sequence[float | None]) -> dict[str, Any]:
+    """Says what the Challenger posed, and what fills the batch."""
+    reasons = Counter(item.reason for item in proposals if item.reason)
+    posed = [item.posed.question for item in proposals if item.posed is not None]
+    known = [reward for reward in rewards if reward is not None]
+    return {
+        "proposed": len(proposals),
+        "valid": len(posed),
+        "valid_rate": _share(len(posed), len(proposals)),
+        "rejected": {reason: reasons[reason] for reason in REJECT_REASONS},
+        "duplicates": reasons[DUPLICATE],
+        "replayed": sum(slot.proposal is None for slot in slots) if proposals else 0,
+        "hops_asked": _mean([item.target.hops for item in proposals]),
+        "hops_posed": _mean([question.hops for question in posed]),
+        "effective_families": _rounded(effective_number(map(family, posed))),
+        "challenger_reward": _mean(known),
+        "challenger_searches": sum(item.searches for item in proposals),
+        **_tokens("challenger", [item.rollout for item in proposals]),
+    }
+
+
+def solving_row(solved: Sequence[Solved], config: RunConfig) -> dict[str, Any]:
+    """Says how the batch was solved."""
+    rates = [rate for item in solved if (rate := item.solve_rate) is not None]
+    attempts = [attempt for item in solved for attempt in item.attempts]
+    size = config.rules.group_size
+    bins = Counter(round(rate * size) for rate in rates)
+    return {
+        "questions": len(solved),
+        "rollouts": len(attempts),
+        "solve_rate": _mean(rates),
+        "solve_rates": [bins[right] for right in range(size + 1)],
+        "informative_groups": sum(0 < rate < 1 for rate in rates),
+        "solve_rate_with_cards": _mean([attempt.correct for attempt in attempts if attempt.cards]),
+        "solve_rate_without_cards": _mean([attempt.correct for attempt in attempts if not attempt.cards]),
+        "hops": _mean([item.slot.posed.question.hops for item in solved]),
+        "solver_reward": _mean([reward for item in solved for reward in item.rewards]),
+        "malformed": sum(attempt.malformed for attempt in attempts),
+        "void": len(attempts) - sum(len(item.counted) for item in solved),
+        "solver_searches": sum(len(attempt.searches) for attempt in attempts),
+        "cut": sum(rollout.cut for item in solved for rollout in item.rollouts),
+        **_tokens("solver", [rollout for item in solved for rollout in item.rollouts]),
+    }
+
+
+def memory_row(stats: Mapping[str, Any], cards: Sequence[Sequence[CardHit]], boundary: Boundary) -> dict[str, Any]:
+    """Says what the bank held when the step began, what was retrieved from it, and what the boundary changed."""
+    report = boundary.consolidation
+    evicted = len(boundary.commit.evicted) + (len(report.evicted) if report else 0)
+    hits = [hit.similarity for found in cards for hit in found]
+    return {
+        "cards": stats["cards"],
+        "pending": stats["pending"],
+        "tombstones": stats["tombstones"],
+        "never_retrieved": stats["never_retrieved"],
+        "utility": _rounded(stats["helpful"] - stats["hurt"]),
+        "hit_rate": _share(sum(bool(found) for found in cards), len(cards)),
+        "similarity": _mean(hits),
+        "queued": boundary.commit.queued,
+        "births": len(report.added) if report else 0,
+        "deaths": evicted,
+        "refused": dict(sorted(report.rejected.items())) if report else {},
+        "outages": int(bool(boundary.outage)),
+    }
+
+
+def learning_row(role: str, stats: Mapping[str, float]) -> dict[str, Any]:
+    """Puts a learner's figures under its role's name."""
+    return {f"{role}_{name}": value for name, value in sorted(stats.items())}
+
+
+def machine_row() -> dict[str, Any]:
+    """Returns the greatest memory that the process has used, in MiB."""
+    unit = 1024**2 if sys.platform == "darwin" else 1024  # the system counts bytes there, KiB elsewhere
+    return {"peak_memory_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit)}
+
+
+def families_of(questions: Sequence[Question]) -> dict[str, int]:
+    """Counts questions by family."""
+    return dict(sorted(Counter(map(family, questions)).items()))
+
+
+def not_finite(row: Mapping[str, Any]) -> list[str]:
+    """Returns the names of a row's figures that are no finite numbers."""
+    return [name for name, value in sorted(row.items()) if isinstance(value, float) and not math.isfinite(value)]
+
+
+def _tokens(role: str, rollouts: Sequence[Rollout]) -> dict[str, int]:
+    return {
+        f"{role}_tokens_sampled": sum(sum(rollout.sampled) for rollout in rollouts),
+        f"{role}_tokens_read": sum(len(rollout.ids) for rollout in rollouts),
+    }
+
+
+def _mean(values: Sequence[float]) -> float:
+    return _rounded(sum(values) / len(values)) if values else 0.0
+
+
+def _share(part: int, whole: int) -> float:
+    return _rounded(part / whole) if whole else 0.0
+
+
+def _rounded(value: float) -> float:
+    return round(float(value), _DIGITS)
