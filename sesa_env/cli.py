@@ -1,4 +1,4 @@
-"""The command `sesa`: list, check, replay, bank."""
+"""The command `sesa`: list, check, replay, bank, models."""
 
 import argparse
 import sys
@@ -12,6 +12,7 @@ import gymnasium
 from sesa_env.checks import check_env
 from sesa_env.errors import SesaError
 from sesa_env.memory.cli import add_bank_commands
+from sesa_env.models import add_model_commands
 from sesa_env.records import read_episodes, replay
 from sesa_env.types import Role
 
@@ -51,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     again.set_defaults(run=_replay)
 
     add_bank_commands(commands)
+    add_model_commands(commands)
     return parser
 
 
