@@ -295,7 +295,7 @@ class LocalChat:
         return [self._reply(len(row), written, ends) for row, written in zip(rows, out[:, width:].tolist(), strict=True)]
 
     def _ends(self) -> list[int]:
-        """The ids that end a reply: the model's own list where it has one, since chat models end turns with one of their own."""
+        """The ids that end a reply: the model's own list where it has one, since chat models have a token for turns."""
         known = getattr(self._policy.model.generation_config, "eos_token_id", None)
         ends = list(known) if isinstance(known, list | tuple) else [known]
         return sorted({token for token in (*ends, self._policy.tokenizer.eos_token_id) if token is not None})

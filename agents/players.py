@@ -1,14 +1,15 @@
 """Players of every kind by one name: language models loaded here or behind a server, and the scripted ones."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agents.chat import ChatConfig, Messages, NoReply, OpenAIChat, Reply
-from agents.names import endpoint, local_model
+from agents.names import Endpoint, endpoint, local_model
 from agents.prompts import Style, load_style
 from sesa_env.errors import SesaError, missing_extra
+from sesa_env.plain import build
 from sesa_env.players.base import Player, View
 from sesa_env.players.load import load_player
 from sesa_env.types import Role
@@ -16,7 +17,6 @@ from sesa_env.worlds import World
 
 if TYPE_CHECKING:
     from agents.policy import ModelConfig, Policy
-    from agents.rollout import Sampling
 
 _CLOSED = re.compile(r"</(?:search|answer|question)>")
 
@@ -26,8 +26,8 @@ def open_player(
     world: World,
     seed: int = 0,
     role: Role = Role.SOLVER,
-    model: "ModelConfig | None" = None,
-    sampling: "Sampling | None" = None,
+    model: Mapping[str, Any] | None = None,
+    sampling: Mapping[str, Any] | None = None,
 ) -> Player:
     """Makes a player of any kind.
 
@@ -37,22 +37,27 @@ def open_player(
         world: the world that it will play on.
         seed: of the player's own randomness; models play greedily and have none.
         role: the seat that it will take.
-        model: how a model is loaded, and the style of its prompts; None for the defaults.
-        sampling: budgets of a model; None for greedy turns with the default budgets. A server is always asked greedily.
+        model: for models: fields of `agents.policy.ModelConfig` as plain data. Of a server's only `style` matters.
+        sampling: for models: fields of `agents.rollout.Sampling`, whatever they say played greedily. Of a server's only
+            `turn_tokens` matters.
 
     Raises:
-        ConfigError: there is no such player, or an extra is missing.
+        ConfigError: there is no such player, an option is wrong, or an extra is missing.
     """
     if (served := endpoint(name)) is not None:
-        style = load_style(model.style if model is not None and model.style != "auto" else "tags")
-        tokens = {} if sampling is None else {"max_tokens": sampling.turn_tokens}
-        return ServedPlayer(OpenAIChat(served, ChatConfig(**tokens)), style)
+        return _served(served, model or {}, sampling or {})
     if (directory := local_model(name)) is not None:
-        return _local(directory, model, sampling)
+        return _local(directory, model or {}, sampling or {})
     return load_player(name, world, seed, role)
 
 
-def _local(directory: str, model: "ModelConfig | None", sampling: "Sampling | None") -> Player:
+def _served(served: Endpoint, model: Mapping[str, Any], sampling: Mapping[str, Any]) -> Player:
+    style = model.get("style", "auto")
+    config = ChatConfig(max_tokens=sampling.get("turn_tokens", ChatConfig.max_tokens))
+    return ServedPlayer(OpenAIChat(served, config), load_style("tags" if style == "auto" else style))
+
+
+def _local(directory: str, model: Mapping[str, Any], sampling: Mapping[str, Any]) -> Player:
     try:
         import torch  # noqa: F401 - the modules below need it; its absence is told by naming the extra
     except ImportError as error:
@@ -61,7 +66,8 @@ def _local(directory: str, model: "ModelConfig | None", sampling: "Sampling | No
     from agents.policy import ModelConfig
     from agents.rollout import Sampling
 
-    return LlmPlayer(_policy(directory, model or ModelConfig()), sampling or Sampling(greedy=True))
+    policy = _policy(directory, build(ModelConfig, model, "model"))
+    return LlmPlayer(policy, build(Sampling, {**sampling, "greedy": True}, "sampling"))
 
 
 @lru_cache(maxsize=1)

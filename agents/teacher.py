@@ -154,7 +154,8 @@ def _card(card: SkillCard) -> dict[str, Any]:
 
 
 def _shown(text: str) -> str:
-    return clean(text, _MOST_CHARS)
+    """Makes foreign text safe: without angle brackets nothing in it is a tag, or a special token of the model's."""
+    return clean(text, _MOST_CHARS).replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _reasons(outcomes: Sequence[Reply | NoReply]) -> str:

@@ -39,6 +39,9 @@ class BankRequest:
     show_cards: bool = True
     """Whether the loop shows cards to its Solver."""
 
+    file: str = ""
+    """Path of a bank that is there already: it is copied, and nothing else here matters."""
+
 
 def make_bank(request: BankRequest, directory: Path) -> None:
     """Makes a bank and leaves it as `BANK_FILE` in a directory, and its counts as `STATS_FILE`.
@@ -46,7 +49,9 @@ def make_bank(request: BankRequest, directory: Path) -> None:
     Raises:
         SesaError: the loop could not run; nothing usable is left.
     """
-    if request.player:
+    if request.file:
+        _copy(Path(request.file), directory)
+    elif request.player:
         _distil(request, directory)
     else:
         _prime(directory)
@@ -69,6 +74,12 @@ def _distil(request: BankRequest, directory: Path) -> None:
     made = run_scripted(config)
     if made != directory / BANK_FILE:
         raise StoreError(f"the loop was expected to leave its bank at {directory / BANK_FILE}, but left it at {made}")
+
+
+def _copy(path: Path, directory: Path) -> None:
+    """Copies a bank, so that the run keeps what it was played with whatever becomes of the original."""
+    with SkillBank.open(path, run=RUN, create=False) as bank:
+        bank.backup(directory / BANK_FILE)
 
 
 def _prime(directory: Path) -> None:

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from agents.names import endpoint, local_model, names_model
 from benchmarks.arms import ARMS, Arm
 from benchmarks.suites import BENCHMARKS, SUITES
+from benchmarks.trained import TrainedRun
 from sesa_env.errors import ConfigError
 
 DEVELOPMENT_SEEDS = 1000
@@ -92,6 +94,18 @@ class RunConfig:
     batch: int = 64
     """Questions played in lock step."""
 
+    judge: str = ""
+    """The model that looks again at what exact match refuses, for `agents.judge.open_judge`; "" for none."""
+
+    model: Mapping[str, Any] = field(default_factory=dict)
+    """How language models among the arms are loaded, as fields of `ModelConfig`."""
+
+    sampling: Mapping[str, Any] = field(default_factory=dict)
+    """Their budgets of tokens, as fields of `Sampling`."""
+
+    trained: tuple[TrainedRun, ...] = ()
+    """The finished training runs that are compared, if it is they; `arms` then names their arms and `seeds` their seeds."""
+
     def to_json(self) -> dict[str, Any]:
         """Returns the configuration as a JSON value."""
         return {
@@ -99,11 +113,18 @@ class RunConfig:
             "arms": [asdict(arm) for arm in self.arms],
             "seeds": list(self.seeds),
             "questions": dict(self.questions),
+            "trained": [asdict(run) for run in self.trained],
         }
 
 
 def make_config(
-    suite: str, preset: str, arms: tuple[Arm, ...], data: str = "", seeds: int | None = None, questions: int | None = None
+    suite: str,
+    preset: str,
+    arms: tuple[Arm, ...],
+    data: str = "",
+    seeds: int | None = None,
+    questions: int | None = None,
+    judge: str = "",
 ) -> RunConfig:
     """Builds a run's configuration.
 
@@ -114,6 +135,7 @@ def make_config(
         data: directory of the real benchmarks, for suites that read one.
         seeds: how many seeds; None for the preset's number.
         questions: how many questions of each benchmark at most; None for the preset's number.
+        judge: the model that judges what exact match refuses; "" for none.
 
     Raises:
         ConfigError: a value is unknown or does not fit the others; the message says what exists.
@@ -122,9 +144,7 @@ def make_config(
     needs_data = choose("suite", suite, SUITES).needs_data
     if needs_data != bool(data):
         raise ConfigError(f"--suite {suite} {'needs' if needs_data else 'takes no'} --data DIR")
-    for option, number in (("--seeds", seeds), ("--questions", questions)):
-        if number is not None and number < 1:
-            raise ConfigError(f"{option} must be at least 1, but is {number}")
+    _check_counts(seeds, questions)
     if seeds is not None and seeds > DEVELOPMENT_SEEDS:
         raise ConfigError(
             f"--seeds must be at most {DEVELOPMENT_SEEDS}, since later worlds are for development, but is {seeds}"
@@ -140,16 +160,72 @@ def make_config(
         loop_steps=scale.loop_steps,
         loop_questions=scale.loop_questions,
         shard=scale.shard,
+        judge=_checked_judge(judge),
     )
+
+
+def make_trained_config(
+    preset: str, runs: tuple[TrainedRun, ...], questions: int | None = None, judge: str = "", *, base: bool = True
+) -> RunConfig:
+    """Builds the configuration of an evaluation of finished training runs.
+
+    Args:
+        preset: a name in `PRESETS`; it says how many questions.
+        runs: the runs, as `trained.read_runs` reads them.
+        questions: how many questions of each benchmark at most; None for the preset's number.
+        judge: as in `make_config`.
+        base: whether the policy that training started from is an arm too, the first.
+
+    Returns:
+        The configuration: an arm for each arm of the runs, its seeds the runs'.
+    """
+    scale = choose("preset", preset, PRESETS)
+    _check_counts(None, questions)
+    names = list(dict.fromkeys(run.arm for run in runs))
+    banks = {name: "trained" if any(run.bank for run in runs if run.arm == name) else "none" for name in names}
+    start = [Arm("base", f"model:{runs[0].start}", "none")] if base and "base" not in names else []
+    world = runs[0].world
+    return RunConfig(
+        suite=world["name"],
+        preset=preset,
+        data=world["options"].get("data", ""),
+        arms=(*start, *(Arm(name, "trained", banks[name]) for name in names)),
+        seeds=tuple(sorted({run.seed for run in runs})),
+        questions={name: _count(name, scale, questions) for name in BENCHMARKS},
+        world_size=world["options"].get("size", 0),
+        loop_steps=0,
+        loop_questions=0,
+        shard=scale.shard,
+        judge=_checked_judge(judge),
+        trained=runs,
+    )
+
+
+def _check_counts(seeds: int | None, questions: int | None) -> None:
+    for option, number in (("--seeds", seeds), ("--questions", questions)):
+        if number is not None and number < 1:
+            raise ConfigError(f"{option} must be at least 1, but is {number}")
+
+
+def _checked_judge(name: str) -> str:
+    """Refuses what names no model before anything has run."""
+    if name and endpoint(name) is None and local_model(name) is None:
+        raise ConfigError(f"--judge {name!r}: expected openai:MODEL@URL or model:NAME_OR_DIR")
+    return name
 
 
 def _with_bank(arm: Arm, suite: str) -> Arm:
     """Settles an arm's bank: where the suite has only one, a built-in arm, or one that names no bank, gets that."""
     only = SUITES[suite].bank
+    if arm.bank_file or arm.bank == "none":
+        return arm
     if not only:
-        return replace(arm, bank=arm.bank or "loop")
+        return replace(arm, bank=arm.bank or ("seeds" if names_model(arm.player) else "loop"))
     if arm.bank not in ("", only) and arm != ARMS.get(arm.name):
-        raise ConfigError(f"arm {arm.name!r}: {suite} has no train entities to distil from; expected @{only}, got @{arm.bank}")
+        raise ConfigError(
+            f"arm {arm.name!r}: {suite} has no train entities to distil from; "
+            f"expected @{only}, @none or @file:PATH, got @{arm.bank}"
+        )
     return replace(arm, bank=only)
 
 

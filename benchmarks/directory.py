@@ -1,6 +1,7 @@
 """The directory of a run: begun empty, or taken up again with the very same configuration."""
 
 import json
+import shutil
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 from benchmarks.banks import BANK_FILE
 from benchmarks.config import RunConfig, differing_fields
 from benchmarks.environment import describe_environment
+from benchmarks.judged import is_unsettled
 from benchmarks.plan import Plan
 from benchmarks.records import dump, read_json, read_records, write_json
 from benchmarks.units import RECORDS_FILE, UNITS, discard_unfinished, is_finished
@@ -57,6 +59,7 @@ def begin(root: Path, config: RunConfig, plan: Plan, world: str) -> list[dict[st
     write_json(root / PLAN_FILE, planned)
     discard_unfinished(root)
     check_banks(root, plan)
+    discard_unsettled(root, plan)
     return _note_environment(root)
 
 
@@ -68,12 +71,19 @@ def check_banks(root: Path, plan: Plan) -> None:
     """
     fingerprint = cache(lambda path: memory.fingerprint if (memory := open_memory(str(path))) is not None else "")
     for unit in plan.evaluations:
-        if not is_finished(root, unit.id):
+        if not is_finished(root, unit.id) or not unit.bank:
             continue
         path = root / UNITS / unit.bank / BANK_FILE
         used = {record["bank"] for record in read_records(root / UNITS / unit.id / RECORDS_FILE) if record["mode"] == "on"}
         if used - {fingerprint(path)}:
             raise StoreError(f"{path} is no longer the bank that {unit.id} was played with; edit a copy, not a run's own")
+
+
+def discard_unsettled(root: Path, plan: Plan) -> None:
+    """Removes the judge units that left answers unjudged, so that a resumed run puts them to the judge again."""
+    for unit in plan.judgements:
+        if is_unsettled(root / UNITS / unit.id):
+            shutil.rmtree(root / UNITS / unit.id)
 
 
 def _refuse_changes(path: Path, value: Any, what: str) -> None:

@@ -46,7 +46,7 @@ def save_figures(scores: Scores, comparisons: Sequence[Comparison], suite: Suite
         directory: where to put them.
 
     Returns:
-        The figures' names, without endings.
+        The figures' names, without endings: of arms without an On mode nothing can be drawn that compares the two.
 
     Raises:
         ConfigError: matplotlib is not installed.
@@ -58,9 +58,11 @@ def save_figures(scores: Scores, comparisons: Sequence[Comparison], suite: Suite
     directory.mkdir(parents=True, exist_ok=True)
     with matplotlib.rc_context(_STYLE):
         within = [each for each in comparisons if each.before[0] == each.after[0]]
-        _save(_draw_off_on(scores, within, suite), directory / "off_on")
-        _save(_draw_forest(comparisons, suite), directory / "differences")
-    return ["off_on", "differences"]
+        if within:
+            _save(_draw_off_on(scores, within, suite), directory / "off_on")
+        if comparisons:
+            _save(_draw_forest(comparisons, suite), directory / "differences")
+    return [name for name, drawn in (("off_on", within), ("differences", comparisons)) if drawn]
 
 
 def _save(figure: "Figure", path: Path) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from benchmarks.banks import STATS_FILE
 from benchmarks.config import RunConfig
 from benchmarks.figures import save_figures
+from benchmarks.judged import with_verdicts
 from benchmarks.plan import Plan
 from benchmarks.records import Record, read_json, read_records, write_file, write_json
 from benchmarks.render import Table, save_table
@@ -34,17 +35,19 @@ def write_outcome(root: Path, config: RunConfig, plan: Plan, environments: list[
     tables = make_tables(scores, comparisons, suite, len(config.seeds))
     for table in tables:
         save_table(table, root / "tables")
-    save_figures(scores, comparisons, suite, root / "figures")
+    figures = save_figures(scores, comparisons, suite, root / "figures")
     banks = {unit.id: read_json(root / UNITS / unit.id / STATS_FILE) for unit in plan.banks}
-    write_report(root, Run(config.to_json(), environments, banks), scores, comparisons, tables, suite)
+    write_report(root, Run(config.to_json(), environments, banks, figures), scores, comparisons, tables, suite)
     return tables
 
 
 def merge_records(root: Path, plan: Plan) -> None:
     """Joins the shards' records into one file for each arm and benchmark, in the plan's order, as the units wrote them."""
     merged: dict[Path, list[bytes]] = {}
+    verdicts = {unit.records: root / UNITS / unit.id for unit in plan.judgements}
     for unit in plan.evaluations:
         path = root / "records" / unit.arm / f"{unit.benchmark}.jsonl"
-        merged.setdefault(path, []).append((root / UNITS / unit.id / RECORDS_FILE).read_bytes())
+        records = (root / UNITS / unit.id / RECORDS_FILE).read_bytes()
+        merged.setdefault(path, []).append(with_verdicts(records, verdicts[unit.id]) if unit.id in verdicts else records)
     for path, parts in merged.items():
         write_file(path, b"".join(parts))

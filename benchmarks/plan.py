@@ -1,16 +1,13 @@
 """Which units a run consists of, a function of its configuration and of how many questions there are."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from benchmarks.arms import Arm
-from benchmarks.banks import BankRequest
 from benchmarks.config import RunConfig
-from benchmarks.suites import BENCHMARKS, SUITES
-from benchmarks.units import BankUnit, EvalUnit, Unit
-
-MODES = ("off", "on")
+from benchmarks.contenders import Contender, contenders
+from benchmarks.suites import BENCHMARKS
+from benchmarks.units import BankUnit, EvalUnit, JudgeUnit, Unit
 
 
 @dataclass(frozen=True)
@@ -20,15 +17,17 @@ class Plan:
     Attributes:
         banks: the first stage.
         evaluations: the second stage, which reads the first one's banks.
+        judgements: the third stage, which reads the second one's records; () without a judge.
     """
 
     banks: tuple[BankUnit, ...]
     evaluations: tuple[EvalUnit, ...]
+    judgements: tuple[JudgeUnit, ...] = ()
 
     @property
     def units(self) -> tuple[Unit, ...]:
         """All units."""
-        return (*self.banks, *self.evaluations)
+        return (*self.banks, *self.evaluations, *self.judgements)
 
     def to_json(self) -> list[dict[str, Any]]:
         """Returns all units as JSON values."""
@@ -47,46 +46,40 @@ def make_plan(config: RunConfig, available: Mapping[str, int]) -> Plan:
         config: the run's configuration.
         available: how many questions each benchmark really has.
     """
-    banks: dict[str, BankUnit] = {}
-    for seed in config.seeds:
-        for arm in config.arms:
-            banks.setdefault(bank_id(arm, seed), BankUnit(bank_id(arm, seed), _bank_request(config, arm, seed)))
-    evaluations = [
-        unit for arm in config.arms for name in BENCHMARKS for unit in _evaluations(config, arm, name, available[name])
-    ]
-    return Plan(tuple(banks.values()), tuple(evaluations))
+    playing = contenders(config)
+    banks = {each.bank: BankUnit(each.bank, each.request) for each in playing if each.request is not None}
+    evaluations = tuple(
+        unit for arm in config.arms for name in BENCHMARKS for unit in _of_arm(config, playing, arm.name, name, available)
+    )
+    judged = (JudgeUnit(f"judge-{unit.id}", unit.id, config.judge) for unit in evaluations if config.judge)
+    return Plan(tuple(banks.values()), evaluations, tuple(judged))
 
 
-def bank_id(arm: Arm, seed: int) -> str:
-    """Names a bank unit: arms whose banks come from the same player share one."""
-    source = "".join(letter if letter.isalnum() else "-" for letter in arm.bank_player) or "seeds"
-    return f"bank-{source}{'-blind' if arm.bank.startswith('blind') else ''}-s{seed}"
+def _of_arm(
+    config: RunConfig, playing: Sequence[Contender], arm: str, benchmark: str, available: Mapping[str, int]
+) -> Iterator[EvalUnit]:
+    questions = min(config.questions[benchmark], available[benchmark])
+    for each in playing:
+        if each.arm == arm:
+            for start in range(0, questions, config.shard):
+                yield _evaluation(config, each, benchmark, questions, start)
 
 
-def _bank_request(config: RunConfig, arm: Arm, seed: int) -> BankRequest:
-    world = SUITES[config.suite].training_world(config.data, config.world_size, seed)
-    steps, questions, memory = config.loop_steps, config.loop_questions, dict(config.loop_memory)
-    return BankRequest(arm.bank_player, seed, world, steps, questions, memory, arm.shows_cards)
-
-
-def _evaluations(config: RunConfig, arm: Arm, benchmark: str, available: int) -> Iterator[EvalUnit]:
-    questions = min(config.questions[benchmark], available)
-    for seed in config.seeds:
-        world = SUITES[config.suite].world(config.data, config.world_size, seed)
-        for start in range(0, questions, config.shard):
-            yield EvalUnit(
-                id=f"eval-{arm.name}-{benchmark}-s{seed}-{start}",
-                arm=arm.name,
-                player=arm.player,
-                modes=MODES,
-                bank=bank_id(arm, seed),
-                seed=seed,
-                world=world,
-                benchmark=benchmark,
-                questions=questions,
-                start=start,
-                stop=min(start + config.shard, questions),
-                max_turns=config.max_turns,
-                top_k=config.top_k,
-                batch=config.batch,
-            )
+def _evaluation(config: RunConfig, playing: Contender, benchmark: str, questions: int, start: int) -> EvalUnit:
+    return EvalUnit(
+        id=f"eval-{playing.arm}-{benchmark}-s{playing.seed}-{start}",
+        arm=playing.arm,
+        player=playing.player,
+        modes=playing.modes,
+        bank=playing.bank,
+        seed=playing.seed,
+        world=playing.world,
+        benchmark=benchmark,
+        questions=questions,
+        start=start,
+        stop=min(start + config.shard, questions),
+        rules=playing.rules,
+        batch=config.batch,
+        model=playing.model,
+        sampling=playing.sampling,
+    )

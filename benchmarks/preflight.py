@@ -4,13 +4,16 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from agents.names import names_model
+from agents.players import open_player
 from benchmarks.config import RunConfig
+from benchmarks.contenders import Contender, contenders
 from benchmarks.plan import Plan
-from benchmarks.suites import BENCHMARKS, SUITES, WorldSpec, open_world, take_questions
+from benchmarks.suites import BENCHMARKS, open_world, take_questions
 from sesa_env.errors import ConfigError, missing_extra
 from sesa_env.game import GameConfig
+from sesa_env.plain import build
 from sesa_env.play import play_questions
-from sesa_env.players.load import load_player
 from sesa_env.types import Question
 
 _SAMPLE = 24
@@ -50,8 +53,8 @@ def check(config: RunConfig) -> Preflight:
         ConfigError: a data file is malformed (file, line and reason are named), a benchmark has no questions, or a player
             cannot be loaded.
     """
-    seed = config.seeds[0]
-    spec = SUITES[config.suite].world(config.data, config.world_size, seed)
+    playing = contenders(config)
+    spec, seed = playing[0].world, playing[0].seed
     started = time.perf_counter()
     world = open_world(spec)
     world_seconds = time.perf_counter() - started
@@ -62,16 +65,22 @@ def check(config: RunConfig) -> Preflight:
             f"no question found for {', '.join(empty)}; the suite {config.suite} needs all of {', '.join(BENCHMARKS)}"
         )
     sample = [question for found in questions.values() for question in found[: _SAMPLE // len(BENCHMARKS) + 1]]
-    seconds = {arm.name: _time_questions(config, spec, arm.player, seed, sample) for arm in config.arms}
+    first = {each.arm: each for each in reversed(playing)}
+    seconds = {arm.name: _time_questions(config, first[arm.name], sample) for arm in config.arms}
     return Preflight(world.fingerprint, {name: len(found) for name, found in questions.items()}, world_seconds, seconds)
 
 
-def _time_questions(config: RunConfig, spec: WorldSpec, name: str, seed: int, sample: list[Question]) -> float:
-    """Seconds to play one question, measured on a sample after a warm-up (compilation, caches)."""
-    world = open_world(spec)
-    player = load_player(name, world, seed)
-    rules = GameConfig(max_turns=config.max_turns, top_k=config.top_k)
-    play_questions(world, sample[:1], player, rules)
+def _time_questions(config: RunConfig, playing: Contender, sample: list[Question]) -> float:
+    """Seconds to play one question, measured on a sample after a warm-up (compilation, caches).
+
+    A language model takes so long that one of its questions is enough, and a warm-up is nothing beside it.
+    """
+    world = open_world(playing.world)
+    player = open_player(playing.player, world, playing.seed, model=playing.model, sampling=playing.sampling)
+    rules = build(GameConfig, playing.rules, "rules")
+    sample = sample[:1] if names_model(playing.player) else sample
+    if not names_model(playing.player):
+        play_questions(world, sample[:1], player, rules)
     started = time.perf_counter()
     play_questions(world, sample, player, rules, batch=config.batch)
     return (time.perf_counter() - started) / len(sample)

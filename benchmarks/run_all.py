@@ -2,14 +2,18 @@
 
 python benchmarks/run_all.py --preset smoke
 python benchmarks/run_all.py --suite flashrag --data DIR
+python benchmarks/run_all.py --trained RUN [RUN ...]
 """
 
 import argparse
+import json
 import os
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 if not __package__:
     # Run as a script, Python puts this file's directory on the path; the imports below start from the one above it, and this
@@ -22,13 +26,14 @@ from benchmarks.threads import limit_threads
 limit_threads()  # before anything imports numpy
 
 from benchmarks.arms import ARMS, parse_arms  # noqa: E402 - comes after limit_threads
-from benchmarks.config import PRESETS, make_config  # noqa: E402 - comes after limit_threads
+from benchmarks.config import PRESETS, RunConfig, make_config, make_trained_config  # noqa: E402 - comes after limit_threads
 from benchmarks.directory import begin, check_directory  # noqa: E402 - comes after limit_threads
 from benchmarks.engine import run_units  # noqa: E402 - comes after limit_threads
 from benchmarks.plan import make_plan  # noqa: E402 - comes after limit_threads
 from benchmarks.preflight import check, estimate_seconds, require_extras  # noqa: E402 - comes after limit_threads
 from benchmarks.progress import print_outcome, print_plan, progress_bars  # noqa: E402 - comes after limit_threads
 from benchmarks.suites import SUITES  # noqa: E402 - comes after limit_threads
+from benchmarks.trained import read_runs  # noqa: E402 - comes after limit_threads
 from sesa_env.errors import ConfigError, SesaError  # noqa: E402 - comes after limit_threads
 
 
@@ -43,10 +48,23 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--arms",
         nargs="+",
-        default=list(ARMS),
         metavar="ARM",
-        help=f"what to compare, the baseline first: {', '.join(ARMS)}, or NAME=module:factory[@BANK], see docs/harness.md",
+        help=f"what to compare, the baseline first: {', '.join(ARMS)} (the default), NAME=PLAYER[@BANK]; see docs/harness.md",
     )
+    parser.add_argument(
+        "--trained",
+        nargs="+",
+        metavar="DIR",
+        help="finished runs of agents.selfplay to compare instead, each in its own world, and the policy they started from",
+    )
+    parser.add_argument("--unequal-budgets", action="store_true", help="compare trained runs of different budgets all the same")
+    parser.add_argument(
+        "--judge", default="", metavar="MODEL", help="judges what exact match refuses: openai:MODEL@URL or model:NAME"
+    )
+    parser.add_argument(
+        "--model-options", type=_options, default={}, metavar="JSON", help="how models are loaded: fields of ModelConfig"
+    )
+    parser.add_argument("--sampling", type=_options, default={}, metavar="JSON", help="budgets of models: fields of Sampling")
     parser.add_argument("--seeds", type=int, metavar="N", help="how many seeds (default: the preset's)")
     parser.add_argument("--questions", type=int, metavar="N", help="questions a benchmark (default: the preset's)")
     parser.add_argument("--out", default="", metavar="DIR", help="where to write (default: runs/SUITE-PRESET)")
@@ -84,9 +102,8 @@ def run(options: argparse.Namespace) -> None:
     require_extras()
     if options.workers < 1:
         raise ConfigError(f"--workers must be at least 1, but is {options.workers}")
-    data = str(Path(options.data).resolve()) if options.data else ""
-    config = make_config(options.suite, options.preset, parse_arms(options.arms), data, options.seeds, options.questions)
-    root = Path(options.out or f"runs/{config.suite}-{config.preset}")
+    config = _config(options)
+    root = Path(options.out or f"runs/{'trained' if config.trained else config.suite}-{config.preset}")
     check_directory(root, config, options.resume)
     found = check(config)
     plan = make_plan(config, found.available)
@@ -95,11 +112,34 @@ def run(options: argparse.Namespace) -> None:
     if len(environments) > 1:
         sys.stderr.write("note: some units were made by other code or packages than these; see environment.json\n")
     with progress_bars() as bar:
-        for name, units in (("Banks", plan.banks), ("Evaluation", plan.evaluations)):
-            run_units(units, root, options.workers, bar(name, len(units)))
+        for name, units in (("Banks", plan.banks), ("Evaluation", plan.evaluations), ("Judge", plan.judgements)):
+            if units:
+                run_units(units, root, options.workers, bar(name, len(units)))
     from benchmarks.outcome import write_outcome  # loads matplotlib: only when there is something to draw
 
     print_outcome(root, write_outcome(root, config, plan, environments)[0])
+
+
+def _config(options: argparse.Namespace) -> RunConfig:
+    if not options.trained:
+        data = str(Path(options.data).resolve()) if options.data else ""
+        arms = parse_arms(options.arms or list(ARMS))
+        made = make_config(options.suite, options.preset, arms, data, options.seeds, options.questions, options.judge)
+        return replace(made, model=options.model_options, sampling=options.sampling)
+    for name in ("arms", "data", "seeds", "model_options", "sampling"):
+        if getattr(options, name):
+            raise ConfigError(
+                f"--{name.replace('_', '-')} says what the trained runs say themselves; leave it out beside --trained"
+            )
+    runs = read_runs(options.trained, unequal=options.unequal_budgets)
+    return make_trained_config(options.preset, runs, options.questions, options.judge)
+
+
+def _options(text: str) -> dict[str, Any]:
+    value = json.loads(text)
+    if not isinstance(value, dict):
+        raise argparse.ArgumentTypeError(f'expected a JSON object such as {{"turn_tokens": 64}}; got {text}')
+    return value
 
 
 if __name__ == "__main__":

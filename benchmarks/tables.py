@@ -3,14 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
+from math import isnan
 from typing import Any
 
 from benchmarks.paper import MAIN_BACKBONES, MAIN_METHODS, PAPER, SOURCE, PaperRow
 from benchmarks.render import Column, Row, Table
-from benchmarks.scores import Comparison, Scores, Side
+from benchmarks.scores import JUDGED, Comparison, Scores, Side
 from benchmarks.stats import RESAMPLES, Estimate, McNemar
 from benchmarks.suites import BENCHMARKS, Suite
 
+_COMPARED_ALL = 4  # arms; more have so many pairs that nobody would read them
 _MEANS = (Column("macro", "Macro mean", "percent"), Column("micro", "Micro mean", "percent"))
 PAPER_NOTE = (
     f"Rows marked (paper) are the numbers of {SOURCE}: language models on 500 questions of each real benchmark (Bamboogle 125) "
@@ -19,11 +21,18 @@ PAPER_NOTE = (
 
 
 def compare_sides(scores: Scores, metric: str = "em") -> list[Comparison]:
-    """Makes every comparison of a run: On against Off within each arm, then arm against arm in each mode."""
+    """Makes a run's comparisons: On against Off within each arm, then arm against arm in each mode.
+
+    An arm that has no On mode is compared with another's too, as the paper compares SSP with SESA-On. Of many arms not every
+    pair is compared, but each with the first two.
+    """
     arms = list(dict.fromkeys(arm for arm, _ in scores.sides))
     pairs = [((arm, "off"), (arm, "on")) for arm in arms]
-    pairs += [((first, mode), (second, mode)) for first, second in combinations(arms, 2) for mode in ("off", "on")]
-    return [scores.compare(before, after, metric) for before, after in pairs]
+    for first, second in combinations(arms, 2):
+        if len(arms) <= _COMPARED_ALL or first in arms[:2]:
+            on = (first, "on") if (first, "on") in scores.sides else (first, "off")
+            pairs += [((first, "off"), (second, "off")), (on, (second, "on"))]
+    return [scores.compare(before, after, metric) for before, after in pairs if scores.has_pairs(before, after, metric)]
 
 
 def make_tables(scores: Scores, comparisons: Sequence[Comparison], suite: Suite, seeds: int) -> list[Table]:
@@ -31,6 +40,7 @@ def make_tables(scores: Scores, comparisons: Sequence[Comparison], suite: Suite,
     about = f"Mean over {seeds} seeds." if seeds > 1 else "One seed."
     return [
         _main_table(scores, suite, about),
+        *_judged_tables(scores, suite, about, seeds),
         _score_table(scores, suite, "f1", "main_f1", "Token F1 over all gold aliases, percent", about),
         _difference_table(comparisons, suite, seeds),
         _search_table(scores, suite, about),
@@ -48,6 +58,23 @@ def _main_table(scores: Scores, suite: Suite, about: str) -> Table:
     return Table(ours.name, ours.caption, ours.columns, (*ours.groups, paper), (*ours.notes, PAPER_NOTE))
 
 
+def _judged_tables(scores: Scores, suite: Suite, about: str, seeds: int) -> list[Table]:
+    """The scores with the judge's verdicts, and what they change; nothing without a judge."""
+    if not scores.judged:
+        return []
+    table = _score_table(scores, suite, JUDGED, "main_judged", "Exact match, or judged right on a miss, percent", about)
+    missing = {side: sum(scores.not_judged(side, name) for name in scores.benchmarks) for side in scores.sides}
+    groups = tuple(tuple({**row, "not_judged": missing[row["arm"], row["mode"]]} for row in group) for group in table.groups)
+    columns = (*table.columns[:4], Column("not_judged", "Not judged", "count"), *table.columns[4:])
+    note = "Not judged: the judge could not be asked or gave no verdict; such answers count neither as right nor as wrong."
+    score = "exact match or the judge's yes"
+    differences = _difference_table(compare_sides(scores, JUDGED), suite, seeds, score)
+    return [
+        replace(table, columns=columns, groups=groups, notes=(*table.notes, note)),
+        replace(differences, name="differences_judged", caption=f"{differences.caption}, with the judge's verdicts"),
+    ]
+
+
 def _score_table(scores: Scores, suite: Suite, metric: str, name: str, caption: str, about: str) -> Table:
     columns = (Column("arm", "Arm"), Column("mode", "Bank"), *_MEANS, *_benchmark_columns(suite))
     sides: dict[str, list[Row]] = {}
@@ -62,8 +89,9 @@ def _benchmark_columns(suite: Suite) -> tuple[Column, ...]:
 
 
 def _score_row(scores: Scores, side: Side, metric: str) -> Row:
-    each = {name: scores.mean(side, name, metric) for name in scores.benchmarks}
-    return {"arm": side[0], "mode": side[1], "macro": scores.macro(side, metric), "micro": scores.micro(side, metric), **each}
+    means = {"macro": scores.macro(side, metric), "micro": scores.micro(side, metric)}
+    means |= {name: scores.mean(side, name, metric) for name in scores.benchmarks}
+    return {"arm": side[0], "mode": side[1], **{name: None if isnan(mean) else mean for name, mean in means.items()}}
 
 
 def _sizes(scores: Scores, suite: Suite) -> str:
@@ -95,7 +123,7 @@ def _paper_table() -> Table:
     )
 
 
-def _difference_table(comparisons: Sequence[Comparison], suite: Suite, seeds: int) -> Table:
+def _difference_table(comparisons: Sequence[Comparison], suite: Suite, seeds: int, score: str = "exact match") -> Table:
     columns = (
         Column("comparison", "Comparison"),
         Column("scope", "Over"),
@@ -107,7 +135,7 @@ def _difference_table(comparisons: Sequence[Comparison], suite: Suite, seeds: in
     )
     resampled = "questions within each benchmark" if seeds == 1 else "seeds, and questions within each seed and benchmark"
     notes = (
-        f"Differences in points of exact match, paired by question. Intervals: paired bootstrap, {RESAMPLES:,} resamples of "
+        f"Differences in points of {score}, paired by question. Intervals: paired bootstrap, {RESAMPLES:,} resamples of "
         f"{resampled}. Gained and lost: questions that turned right and wrong. p: exact McNemar test over them, not corrected "
         "for the number of tests. The macro mean weights benchmarks, not questions, so it has an interval but no McNemar test.",
         suite.note,

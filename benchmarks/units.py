@@ -1,9 +1,9 @@
 """Units of work: each a pure function of its JSON configuration that leaves its result as files in a directory of its own.
 
 A unit is plain data in and files out, so it can be repeated alone (`python -m benchmarks.units OUT UNIT`), run in another
-process, or run on another machine that sees the same directory. There are two kinds. A bank unit lets the self-play loop distil
-a skill bank; an evaluation unit puts one shard of a benchmark's questions to one arm, in Off and in On mode, with the bank of a
-bank unit.
+process, or run on another machine that sees the same directory. There are three kinds. A bank unit lets the self-play loop
+distil a skill bank, or copies one; an evaluation unit puts one shard of a benchmark's questions to one arm, in Off and in On
+mode, with the bank of a bank unit; a judge unit lets a model look again at what an evaluation unit's exact match refused.
 """
 
 import os
@@ -12,18 +12,20 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from agents.players import open_player
 from benchmarks.banks import BANK_FILE, BankRequest, make_bank
+from benchmarks.judged import judge_records
 from benchmarks.records import Record, dump, make_record, read_json, write_json, write_records
 from benchmarks.suites import open_world, take_questions
 from sesa_env.errors import ConfigError, RetrievalError, SesaError
 from sesa_env.game import GameConfig
 from sesa_env.memory.base import MemorySnapshot
+from sesa_env.plain import build
 from sesa_env.play import play_questions
-from sesa_env.players.load import load_player
 from sesa_env.records import open_memory
 from sesa_env.types import Question
 from sesa_env.worlds import World
@@ -61,13 +63,13 @@ class EvalUnit:
     """The arm's name."""
 
     player: str
-    """The Solver: a short name or `module:factory`."""
+    """The Solver, for `agents.players.open_player`."""
 
     modes: tuple[str, ...]
     """"off" (no bank), "on" (with the bank), or both."""
 
     bank: str
-    """Id of the bank unit that the On mode reads."""
+    """Id of the bank unit that the On mode reads; "" where there is no On mode."""
 
     seed: int
     """Seeds the player and the draw of questions."""
@@ -87,26 +89,48 @@ class EvalUnit:
     stop: int
     """One past its last question."""
 
-    max_turns: int
-    """Turns of an episode."""
-
-    top_k: int
-    """Passages that a search brings."""
+    rules: Json
+    """Fields of `GameConfig`."""
 
     batch: int
     """Questions played in lock step."""
+
+    model: Json = field(default_factory=dict)
+    """Fields of `ModelConfig`, for a language model."""
+
+    sampling: Json = field(default_factory=dict)
+    """Fields of `Sampling`, likewise."""
 
     kind: str = "eval"
     """Tells the kinds apart in JSON."""
 
 
-Unit: TypeAlias = BankUnit | EvalUnit
+@dataclass(frozen=True)
+class JudgeUnit:
+    """Lets a model look again at the answers of an evaluation unit that exact match refuses."""
+
+    id: str
+    """Names the unit's directory."""
+
+    records: str
+    """Id of the evaluation unit."""
+
+    judge: str
+    """The model, for `agents.judge.open_judge`."""
+
+    kind: str = "judge"
+    """Tells the kinds apart in JSON."""
+
+
+Unit: TypeAlias = BankUnit | EvalUnit | JudgeUnit
 
 
 def unit_from_json(data: Json) -> Unit:
     """Reads a unit from the JSON value that `dataclasses.asdict` made of it."""
     if data["kind"] == "bank":
         return BankUnit(data["id"], BankRequest(**data["request"]))
+    if data["kind"] == "judge":
+        return JudgeUnit(**data)
     return EvalUnit(**{**data, "modes": tuple(data["modes"])})
 
 
@@ -131,6 +155,8 @@ def run_unit(data: Json, root: str) -> str:
         if isinstance(unit, BankUnit):
             make_bank(unit.request, directory)
             questions = 0
+        elif isinstance(unit, JudgeUnit):
+            questions = judge_records(unit.judge, Path(root) / UNITS / unit.records / RECORDS_FILE, directory)
         else:
             records = evaluate(unit, Path(root) / UNITS / unit.bank / BANK_FILE)
             write_records(directory / RECORDS_FILE, records)
@@ -155,8 +181,8 @@ def evaluate(unit: EvalUnit, bank_path: Path) -> list[Record]:
 def _play(
     unit: EvalUnit, world: World, questions: list[Question], memory: MemorySnapshot | None, mode: str
 ) -> Iterator[Record]:
-    player = load_player(unit.player, world, unit.seed)
-    config = GameConfig(max_turns=unit.max_turns, top_k=unit.top_k)
+    player = open_player(unit.player, world, unit.seed, model=unit.model, sampling=unit.sampling)
+    config = build(GameConfig, unit.rules, "rules")
     attempts = play_questions(world, questions, player, config, memory=memory, batch=unit.batch)
     if failed := sum(attempt.failed_searches for attempt in attempts):
         raise RetrievalError(

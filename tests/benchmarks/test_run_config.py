@@ -35,7 +35,7 @@ def test_arms_are_read():
         (["a/b=naive"], "becomes a directory"),
         ([".=naive"], "becomes a directory"),
         (["naive", "naive"], "came twice: naive"),
-        (["a=naive@gold"], "choose 'loop', 'blind', 'loop:PLAYER', 'blind:PLAYER' or 'seeds'"),
+        (["a=naive@gold"], "choose 'loop', 'blind', 'loop:PLAYER', 'blind:PLAYER', 'seeds', 'file:PATH' or 'none'"),
         (["a=naive@loop:"], "unknown bank 'loop:'"),
         (["a=naive@seeds:naive"], "unknown bank 'seeds:naive'"),
         ([], "no arm given"),
@@ -105,7 +105,7 @@ def test_real_data_has_no_train_entities_so_every_bank_is_written_by_hand():
     assert {arm.bank for arm in made.arms} == {"seeds"}
     for bank in ("", "@seeds"):
         assert make_config("flashrag", "smoke", parse_arms([f"a=skilled{bank}"]), data="x").arms[0].bank == "seeds"
-    with pytest.raises(ConfigError, match="arm 'a': flashrag has no train entities to distil from; expected @seeds, got @loop"):
+    with pytest.raises(ConfigError, match="flashrag has no train entities to distil from; expected @seeds, @none or @file:PATH, got @loop"):
         make_config("flashrag", "smoke", parse_arms(["a=skilled@loop"]), data="x")
 
 

@@ -1,0 +1,148 @@
+"""Finished runs of `agents.selfplay`: what each was trained on, and what it left to be evaluated.
+
+A run's directory holds `config.json`, `metrics.jsonl`, the Solver as a transformers directory `solver`, and, where its arm has
+a skill bank, `bank.sqlite`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.records import read_json, read_records
+from benchmarks.suites import SUITES, WorldSpec
+from sesa_env.errors import ConfigError
+
+CONFIG_FILE, METRICS_FILE, SOLVER, BANK_FILE = "config.json", "metrics.jsonl", "solver", "bank.sqlite"
+_PLAYED = ("max_turns", "max_searches", "top_k", "max_strikes", "max_action_chars", "max_passage_chars")
+_HELD_OUT = {"split": "test", "benchmark": None, "families": None, "n_questions": 0, "n_targets": 0}
+
+
+@dataclass(frozen=True)
+class TrainedRun:
+    """One finished run, as plain data."""
+
+    arm: str
+    """The name of its configuration."""
+
+    seed: int
+    """Its seed."""
+
+    start: str
+    """The policy that it started from."""
+
+    solver: str
+    """The directory of its trained Solver."""
+
+    bank: str
+    """Its skill bank; "" where its arm has none."""
+
+    world: WorldSpec
+    """The world that it was trained in."""
+
+    rules: dict[str, Any]
+    """Those of its rules that a Solver plays by, as fields of `GameConfig`; rewards are training's."""
+
+    model: dict[str, Any]
+    """How its Solver is loaded, as fields of `ModelConfig`."""
+
+    sampling: dict[str, Any]
+    """Its Solver's budgets, as fields of `Sampling`; greedy."""
+
+    budget: dict[str, int]
+    """What it was trained with: updates, questions and rollouts."""
+
+    def test_world(self) -> WorldSpec:
+        """The same world, for questions about what training held out."""
+        options = self.world["options"]
+        if self.world["name"] == "miniwiki":
+            options = {name: value for name, value in {**options, **_HELD_OUT}.items() if value is not None}
+        return {"name": self.world["name"], "options": options}
+
+
+def read_run(directory: str | Path) -> TrainedRun:
+    """Reads a finished run.
+
+    Raises:
+        ConfigError: the directory holds no run, or one that is not finished; the message says what to do.
+        StoreError: a file cannot be read.
+    """
+    root = Path(directory).resolve()
+    if missing := [name for name in (CONFIG_FILE, METRICS_FILE) if not (root / name).is_file()]:
+        raise ConfigError(f"{root}: expected a finished run of agents.selfplay, but {missing[0]} is missing")
+    config, rows = read_json(root / CONFIG_FILE), read_records(root / METRICS_FILE)
+    if not (root / SOLVER).is_dir():
+        done = f"{len(rows)} of {config['updates']} updates"
+        raise ConfigError(
+            f"{root}: this run is not finished ({done}); go on with: python -m agents.selfplay --out {root} --resume"
+        )
+    return _run(root, config, rows)
+
+
+def _run(root: Path, config: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> TrainedRun:
+    bank = root / BANK_FILE
+    return TrainedRun(
+        arm=config["arm"],
+        seed=config["seed"],
+        start=config["model"],
+        solver=str(root / SOLVER),
+        bank=str(bank) if config["skills"]["enabled"] and bank.is_file() else "",
+        world={"name": config["world"], "options": config["world_options"]},
+        rules={name: config["rules"][name] for name in _PLAYED},
+        model=_to_play(config["policy"]),
+        sampling={**config["solver"]["sampling"], "greedy": True},
+        budget={
+            "updates": len(rows),
+            "questions": sum(row["questions"] for row in rows),
+            "rollouts": sum(row["rollouts"] for row in rows),
+        },
+    )
+
+
+def _to_play(policy: Mapping[str, Any]) -> dict[str, Any]:
+    """A trained model is saved whole, its adapters merged: it needs none of what serves training."""
+    dtype = "bfloat16" if policy["dtype"] == "mixed" else policy["dtype"]
+    return {**policy, "dtype": dtype, "lora": None, "gradient_checkpointing": False}
+
+
+def read_runs(directories: Sequence[str], *, unequal: bool = False) -> tuple[TrainedRun, ...]:
+    """Reads finished runs that are to be compared.
+
+    Args:
+        directories: their directories.
+        unequal: whether runs of different budgets may be compared.
+
+    Raises:
+        ConfigError: an arm comes twice with one seed, runs of one seed were trained in different worlds or by different rules,
+            or their budgets differ.
+    """
+    runs = tuple(read_run(directory) for directory in directories)
+    names = [(run.arm, run.seed) for run in runs]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ConfigError(f"arm {twice[0][0]!r} comes twice with seed {twice[0][1]}; give each run once")
+    if len({run.world["name"] for run in runs}) > 1 or any(run.world["name"] not in SUITES for run in runs):
+        raise ConfigError(f"expected runs on one of {', '.join(SUITES)}; got {sorted({run.world['name'] for run in runs})}")
+    for run in runs:
+        first = next(other for other in runs if other.seed == run.seed)
+        for what in ("test_world", "rules"):
+            if _of(run, what) != _of(first, what):
+                raise ConfigError(f"{run.solver} and {first.solver} have one seed but not one {what}: they cannot be compared")
+    if not unequal:
+        _check_budgets(runs)
+    return runs
+
+
+def _of(run: TrainedRun, what: str) -> Any:
+    value = getattr(run, what)
+    return value() if callable(value) else value
+
+
+def _check_budgets(runs: Sequence[TrainedRun]) -> None:
+    """Arms are compared at one budget (paper, section 7): of updates, questions and rollouts."""
+    first = runs[0]
+    for run in runs[1:]:
+        if run.budget != first.budget:
+            raise ConfigError(
+                f"{run.arm} (seed {run.seed}) was trained with {run.budget}, {first.arm} (seed {first.seed}) with "
+                f"{first.budget}; train them with one budget, or add --unequal-budgets, and the report will say so"
+            )
