@@ -1,9 +1,11 @@
 """Named numbers: presets say how large a run is, profiles what a size of model needs; arms (`arms`) go over both."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from agents.demonstrations import QUICK_RULES, QUICK_WORLD
 from agents.selfplay.arms import Overrides, arm_overrides, merged
 from agents.selfplay.config import RunConfig
 from sesa_env.errors import ConfigError
@@ -12,15 +14,10 @@ from sesa_env.plain import build
 _QUICK: Overrides = {
     "model": "tiny",
     "updates": 200,
-    "world_options": {"size": 600, "n_targets": 3000, "n_questions": 0},
-    "rules": {
-        "group_size": 6,
-        "max_turns": 5,
-        "challenger_max_turns": 5,
-        "max_searches": 4,
-        # An invalid question must cost: at 0, like a duplicate, the Challenger stops posing valid ones.
-        "reward": {"invalid": -0.3},
-    },
+    # The world and the rules of tiny's warm start, on other seeds.
+    "world_options": {**QUICK_WORLD, "n_targets": 3000, "n_questions": 0},
+    # An invalid question must cost: at 0, like a duplicate, the Challenger stops posing valid ones.
+    "rules": merged(asdict(QUICK_RULES), {"group_size": 6, "reward": {"invalid": -0.3}}),
     "questions": {"per_update": 16, "duplicate_reward": 0.0, "repetition_penalty": 1.0},
     "solver": {
         "learner": {"algorithm": "grpo", "learning_rate": 5e-4, "entropy": 0.01, "kl": 0.0},
