@@ -10,10 +10,10 @@ The Challenger and the Solver each have a learner of their own.
 
 import logging
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -40,6 +40,23 @@ RECIPES: dict[str, tuple[Baseline, Scale, Aggregation]] = {
     "reinforce++": ("none", "tokens", "token"),
 }
 """What each algorithm's name stands for: its baseline, its scale and its aggregation."""
+
+_CHOICES = {
+    "algorithm": tuple(RECIPES),
+    "baseline": ("auto", *get_args(Baseline)),
+    "scale": ("auto", *get_args(Scale)),
+    "aggregation": ("auto", *get_args(Aggregation)),
+    "on_nan": ("raise", "skip"),
+}
+_BOUNDS: dict[str, tuple[str, Callable[[float], bool]]] = {
+    **dict.fromkeys(("constant_length", "mini_batches", "epochs", "micro_tokens"), ("at least 1", lambda value: value >= 1)),
+    **dict.fromkeys(
+        ("learning_rate", "warmup_steps", "weight_decay", "clip_low", "clip_high", "kl", "entropy"),
+        ("0 or more", lambda value: value >= 0),
+    ),
+    **dict.fromkeys(("temperature", "max_grad_norm"), ("more than 0", lambda value: value > 0)),
+    **dict.fromkeys(("moving_decay", "beta1", "beta2"), ("0 or more and below 1", lambda value: 0 <= value < 1)),
+}
 
 _log = logging.getLogger(__name__)
 
@@ -83,6 +100,9 @@ class LearnerConfig:
     kl: float = 0.0
     """Coefficient of the KL to the reference model (paper: 0.01). A term of the loss by the low-variance estimator; with
     "reinforce++" a penalty in each token's return, as in that paper. 0 keeps no reference model."""
+    kl_corrected: bool = False
+    """Whether each token's KL in the loss is weighted by its ratio (arXiv 2512.02556, section 3.1; TRL's default), which makes
+    the gradient an unbiased one of the KL. The paper's estimator is without."""
     entropy: float = 0.0
     """Coefficient of the bonus for the mean entropy of the sampled tokens (paper: none)."""
     temperature: float = 1.0
@@ -107,28 +127,12 @@ class LearnerConfig:
         Raises:
             ConfigError: says which value, what was expected and what came.
         """
-        choices = {
-            "algorithm": tuple(RECIPES),
-            "baseline": ("auto", "group", "batch", "moving", "none"),
-            "scale": ("auto", "group", "batch", "tokens", "none"),
-            "aggregation": ("auto", "token", "sequence", "constant"),
-            "on_nan": ("raise", "skip"),
-        }
-        for name, known in choices.items():
+        for name, known in _CHOICES.items():
             if getattr(self, name) not in known:
                 raise ConfigError(f"{name}: expected one of {', '.join(known)}; got {getattr(self, name)!r}")
-        for name in ("constant_length", "mini_batches", "epochs", "micro_tokens"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name}: expected at least 1; got {getattr(self, name)}")
-        for name in ("learning_rate", "warmup_steps", "weight_decay", "clip_low", "clip_high", "kl", "entropy"):
-            if not getattr(self, name) >= 0:
-                raise ConfigError(f"{name}: expected 0 or more; got {getattr(self, name)}")
-        for name in ("temperature", "max_grad_norm"):
-            if not getattr(self, name) > 0:
-                raise ConfigError(f"{name}: expected more than 0; got {getattr(self, name)}")
-        for name in ("moving_decay", "beta1", "beta2"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ConfigError(f"{name}: expected 0 or more and below 1; got {getattr(self, name)}")
+        for name, (expected, holds) in _BOUNDS.items():
+            if not holds(getattr(self, name)):
+                raise ConfigError(f"{name}: expected {expected}; got {getattr(self, name)}")
 
     @property
     def recipe(self) -> tuple[Baseline, Scale, Aggregation]:
@@ -383,7 +387,7 @@ class Learner:
         if self.reference is not None:
             kl = objective.low_variance_kl(logprobs, torch.cat([item.reference for item in items]))
             if not self._kl_in_return:
-                loss = loss + config.kl * (weights * kl).sum()
+                loss = loss + config.kl * (weights * (kl * ratio if config.kl_corrected else kl)).sum()
         if bonus:
             mean = self._per_token([item.fact.weight / totals.tokens for item in items], lengths)
             loss = loss - config.entropy * (mean * entropy).sum()

@@ -13,8 +13,8 @@ from agents.rollout import Rollout
 VOCABULARY = 61
 
 
-def llama(seed=0, **options):
-    """A Llama with weights large enough that its distributions are far from uniform."""
+def llama(seed=0, noise=0.0, **options):
+    """A Llama with weights large enough that its distributions are far from uniform; `noise` moves them a little."""
     sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4} | options
     config = LlamaConfig(
         vocab_size=VOCABULARY,
@@ -28,7 +28,11 @@ def llama(seed=0, **options):
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return LlamaForCausalLM(config).eval()
+        model = LlamaForCausalLM(config).eval()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter += noise * torch.randn_like(parameter)
+        return model
 
 
 class Seat:
