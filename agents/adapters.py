@@ -89,9 +89,9 @@ def merged_state(network: nn.Module) -> dict[str, torch.Tensor]:
     state = {name.replace(".base_layer.", "."): weight for name, weight in weights.items()}
     for name, layer in network.named_modules():
         if isinstance(layer, LoraLayer):
-            base = state[f"{name}.weight"]
-            delta = sum(_delta(layer, adapter) for adapter in layer.active_adapters)
-            state[f"{name}.weight"] = base.to(torch.promote_types(base.dtype, delta.dtype)) + delta
+            for adapter in layer.active_adapters:
+                base, delta = state[f"{name}.weight"], _delta(layer, adapter)
+                state[f"{name}.weight"] = base.to(torch.promote_types(base.dtype, delta.dtype)) + delta
     widest = max((weight.dtype for weight in state.values()), key=lambda dtype: dtype.itemsize)
     return {name: weight.to(widest) for name, weight in state.items()}
 
@@ -117,6 +117,11 @@ class AdaptersOff(nn.Module):
     def config(self) -> Any:
         """The transformers configuration."""
         return self.inner.config
+
+    def get_output_embeddings(self) -> nn.Module:
+        """Returns the base model's head."""
+        head: nn.Module = self.inner.get_output_embeddings()
+        return head
 
     @torch.no_grad()
     def forward(self, *args: Any, **options: Any) -> Any:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,7 @@ class Policy:
         if not tokenizer.chat_template and style.chat_template:
             tokenizer.chat_template = ("{{ bos_token }}" if self._begins else "") + style.chat_template
         self._special = _special_tokens(tokenizer)
-        self.stops = StopTags(tokenizer.get_vocab(), self.decode, _eos_ids(model, tokenizer))
+        self.stops = StopTags(tokenizer.get_vocab(), partial(_decode, tokenizer), _eos_ids(model, tokenizer))
 
     @property
     def device(self) -> torch.device:
@@ -140,8 +141,7 @@ class Policy:
 
     def decode(self, ids: Sequence[int]) -> str:
         """Returns the text of ids, special tokens included, nothing tidied. A broken character at an end becomes U+FFFD."""
-        text: str = self.tokenizer.decode(list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False)
-        return text
+        return _decode(self.tokenizer, ids)
 
     def _encode(self, text: str) -> list[int]:
         return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
@@ -186,7 +186,9 @@ class Policy:
         return self._with_model(AdaptersOff(self.model)) if has_adapters(self.model) else self.frozen_copy()
 
     def _with_model(self, model: Any) -> "Policy":
-        return Policy(self.name, model, self.tokenizer, self.style, self.config)
+        other = copy.copy(self)  # tokenizer, style and stop tags are the same
+        other.model = model
+        return other
 
     def save(self, directory: str | Path) -> None:
         """Writes a plain transformers directory: weights with adapters merged, tokenizer, chat template.
@@ -227,10 +229,17 @@ def load_policy(name: str, config: ModelConfig | None = None) -> Policy:
     model = model.to(_DTYPES[config.dtype]).requires_grad_(True)
     style = load_style(_style_name(name, config, model))
     if config.gradient_checkpointing:
-        model.gradient_checkpointing_enable({"use_reentrant": False})
+        # The older name is all that early releases of transformers 5 have, and about to be dropped by the later ones.
+        enable = getattr(model, "activation_checkpointing_enable", None) or model.gradient_checkpointing_enable
+        enable({"use_reentrant": False})
     if config.lora is not None:
         model = add_adapters(model, config.lora, float32=config.dtype == "mixed")
     return Policy(name, model.to(_device(config.device)).eval(), tokenizer, style, config)
+
+
+def _decode(tokenizer: Any, ids: Sequence[int]) -> str:
+    text: str = tokenizer.decode(list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False)
+    return text
 
 
 def _load_tiny() -> tuple[Any, Any]:
@@ -245,7 +254,7 @@ def _source(name: str) -> str:
     """The directory or hub id behind a name."""
     if name in MODELS:
         return str(model_path(name))
-    if Path(name).is_dir() or re.fullmatch(r"[\w.-]+/[\w.-]+", name):
+    if (name and Path(name).is_dir()) or re.fullmatch(r"[\w.-]+/[\w.-]+", name):
         return name
     known = ", ".join(["tiny", *sorted(MODELS)])
     raise ConfigError(f"model: expected {known}, the path of a transformers directory or a hub id OWNER/NAME; got {name!r}")
@@ -262,7 +271,7 @@ def _load_pretrained(source: str, dtype: torch.dtype) -> tuple[Any, Any]:
             raise ConfigError(f"model: {source} cannot be loaded as a transformers directory: {reason}") from error
         raise ConfigError(
             f"model: {source!r} is no directory here and could not be had from the Hugging Face hub: {reason} "
-            f"Without a network, type on a machine that has one: hf download {source} --local-dir DIR, copy DIR, and give its path."
+            f"Without a network, type on a machine with one: hf download {source} --local-dir DIR, copy DIR, and give its path."
         ) from error
 
 
@@ -323,9 +332,9 @@ def _plain_copy(network: Any, state: Mapping[str, torch.Tensor]) -> Any:
 def _quiet() -> Iterator[None]:
     """Keeps transformers' progress bars out of logs and live views."""
     shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
         yield
     finally:
         if shown:
-            logging.enable_progress_bar()
+            logging.enable_progress_bar()  # type: ignore[no-untyped-call]

@@ -29,10 +29,11 @@ from sesa_env.protocol import clean
 from sesa_env.types import Role
 
 FOLDER = Path(__file__).with_name("prompts")
-TASK_LIMIT = 4000
-"""Characters of a question or target that are shown; the game's own prompts cut there too."""
+TEXT_LIMIT = 4000
+"""Characters shown of a question, a target or a part of a card; the game's own prompts cut questions and targets there too."""
 
 _PLACEHOLDER = re.compile(r"\{([a-z]+)\}")
+_OPEN_END = re.compile(r"<(?=[\s/]*\Z)")
 _SEAT = frozenset({"prompt", "turns", "searches"})
 _PLACEHOLDERS = {
     "solver": _SEAT | {"question", "cards"},
@@ -73,9 +74,9 @@ class Style:
             "searches": str(view.searches_left + len(view.searches)),
         }
         if view.role is Role.SOLVER:
-            values |= {"question": clean(view.question, TASK_LIMIT), "cards": self._cards(view.cards)}
+            values |= {"question": _safe(view.question), "cards": self._cards(view.cards)}
             return _fill(self.texts["solver"], values)
-        values |= {"target": clean(view.target, TASK_LIMIT), "hops": str(view.hops)}
+        values |= {"target": _safe(view.target), "hops": str(view.hops)}
         return _fill(self.texts["challenger"], values)
 
     def observation(self, text: str) -> str:
@@ -94,12 +95,17 @@ class Style:
     def _card(self, number: int, hit: CardHit) -> str:
         values = {
             "number": str(number),
-            "description": clean(hit.card.description),
-            "trigger": clean(hit.card.trigger),
-            "avoid": clean(hit.card.avoid),
-            "queries": " | ".join(clean(query) for query in hit.card.queries),
+            "description": _safe(hit.card.description),
+            "trigger": _safe(hit.card.trigger),
+            "avoid": _safe(hit.card.avoid),
+            "queries": " | ".join(_safe(query) for query in hit.card.queries),
         }
         return _fill(self.texts["card"], values)
+
+
+def _safe(text: str) -> str:
+    """Escapes foreign text as the game does, and a `<` at its end too: what a style writes next must not make a tag of it."""
+    return _OPEN_END.sub("&lt;", clean(text, TEXT_LIMIT))
 
 
 def _fill(template: str, values: Mapping[str, str]) -> str:

@@ -185,7 +185,7 @@ def _convert(gguf: Path, folder: Path) -> None:
     model = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.float32)
     tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
     model.config.__dict__.pop("quantization_config", None)  # the weights are no longer quantised
-    model.is_quantized, model.hf_quantizer = False, None
+    model.__dict__.update(is_quantized=False, hf_quantizer=None)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
 
