@@ -117,10 +117,7 @@ def read_verdict(text: str) -> Judgement | None:
     Returns:
         RIGHT, WRONG, or None where the reply is anything else.
     """
-    thought, _, said = text.rpartition("</think>")
-    if "<verdict" in thought and "</think>" in thought:  # two thoughts: whatever this is, it was not asked for
-        return None
-    match = _VERDICT.fullmatch(said)
+    match = _VERDICT.fullmatch(text.rpartition("</think>")[2])
     return None if match is None else Judgement.RIGHT if match[1] == "yes" else Judgement.WRONG
 
 

@@ -1,5 +1,6 @@
 """Where a skill bank comes from, and how an evaluation reads it: the one place that knows the loop and the memory."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,10 @@ from agents.scripted import ScriptedConfig, run_scripted
 from benchmarks.records import write_json
 from sesa_env.errors import StoreError
 from sesa_env.memory.bank import SkillBank
+from sesa_env.memory.base import MemorySnapshot
+from sesa_env.memory.config import MemoryConfig
 from sesa_env.memory.prime import prime
+from sesa_env.plain import build
 
 BANK_FILE, STATS_FILE = "bank.sqlite", "bank.json"
 RUN = "selfplay"  # under this name the loop keeps its counters
@@ -57,6 +61,21 @@ def make_bank(request: BankRequest, directory: Path) -> None:
         _prime(directory)
     with SkillBank.open(directory / BANK_FILE, run=RUN, create=False) as bank:
         write_json(directory / STATS_FILE, bank.stats())
+
+
+def read_bank(path: Path, memory: Mapping[str, Any]) -> MemorySnapshot:
+    """Opens a bank as an evaluation reads it, frozen.
+
+    Args:
+        path: the bank.
+        memory: fields of `MemoryConfig`: how cards are retrieved from it; none for the paper's settings.
+
+    Raises:
+        ConfigError: a setting is wrong, or the embedder that wrote the bank is not installed.
+        StoreError: there is no such bank.
+    """
+    with SkillBank.open(path, build(MemoryConfig, memory, "memory"), run=RUN, create=False) as bank:
+        return bank.snapshot()
 
 
 def _distil(request: BankRequest, directory: Path) -> None:

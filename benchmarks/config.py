@@ -7,7 +7,7 @@ from typing import Any
 from agents.names import endpoint, local_model, names_model
 from benchmarks.arms import ARMS, Arm
 from benchmarks.suites import BENCHMARKS, SUITES
-from benchmarks.trained import TrainedRun
+from benchmarks.trained import BASE, TRAINED, TrainedRun
 from sesa_env.errors import ConfigError
 
 DEVELOPMENT_SEEDS = 1000
@@ -183,13 +183,13 @@ def make_trained_config(
     _check_counts(None, questions)
     names = list(dict.fromkeys(run.arm for run in runs))
     banks = {name: "trained" if any(run.bank for run in runs if run.arm == name) else "none" for name in names}
-    start = [Arm("base", f"model:{runs[0].start}", "none")] if base and "base" not in names else []
+    start = [Arm(BASE, f"model:{runs[0].start}", "none")] if base and BASE not in names else []
     world = runs[0].world
     return RunConfig(
         suite=world["name"],
         preset=preset,
         data=world["options"].get("data", ""),
-        arms=(*start, *(Arm(name, "trained", banks[name]) for name in names)),
+        arms=(*start, *(Arm(name, TRAINED, banks[name]) for name in names)),
         seeds=tuple(sorted({run.seed for run in runs})),
         questions={name: _count(name, scale, questions) for name in BENCHMARKS},
         world_size=world["options"].get("size", 0),

@@ -9,7 +9,7 @@ from benchmarks.arms import Arm
 from benchmarks.banks import BankRequest
 from benchmarks.config import RunConfig
 from benchmarks.suites import SUITES, WorldSpec
-from benchmarks.trained import TrainedRun
+from benchmarks.trained import BASE, TRAINED, TrainedRun
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,9 @@ class Contender:
     sampling: dict[str, Any]
     """Fields of `Sampling`, likewise."""
 
+    memory: dict[str, Any]
+    """Fields of `MemoryConfig`: how cards are retrieved from its bank."""
+
     bank: str
     """Id of its bank unit; "" for none."""
 
@@ -67,6 +70,7 @@ def _named(config: RunConfig) -> Iterator[Contender]:
                 rules=rules,
                 model=dict(config.model) if model else {},
                 sampling=dict(config.sampling) if model else {},
+                memory={},
                 bank=bank_id(arm, seed) if "on" in arm.modes else "",
                 request=_request(config, arm, seed) if "on" in arm.modes else None,
             )
@@ -75,16 +79,12 @@ def _named(config: RunConfig) -> Iterator[Contender]:
 def _trained(config: RunConfig) -> Iterator[Contender]:
     """The start policy under every seed, if it is asked for, then the runs arm by arm."""
     ordered = [run for arm in config.arms for run in config.trained if run.arm == arm.name]
-    if any(arm.name == BASE for arm in config.arms):
+    if any(arm.name == BASE and arm.player != TRAINED for arm in config.arms):
         worlds = {run.seed: run for run in reversed(ordered)}
         for seed in config.seeds:
             yield _contender(worlds[seed], BASE, f"model:{worlds[seed].start}", ("off",))
     for run in ordered:
         yield _contender(run, run.arm, f"model:{run.solver}", ("off", "on") if run.bank else ("off",))
-
-
-BASE = "base"
-"""The arm of the policy that training started from."""
 
 
 def _contender(run: TrainedRun, arm: str, player: str, modes: tuple[str, ...]) -> Contender:
@@ -98,6 +98,7 @@ def _contender(run: TrainedRun, arm: str, player: str, modes: tuple[str, ...]) -
         rules=run.rules,
         model=run.model,
         sampling=run.sampling,
+        memory=run.memory if shown else {},
         bank=f"bank-{arm}-s{run.seed}" if shown else "",
         request=BankRequest("", run.seed, {}, 0, 0, {}, file=run.bank) if shown else None,
     )

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from benchmarks.banks import BANK_FILE
+from benchmarks.banks import BANK_FILE, read_bank
 from benchmarks.config import RunConfig, differing_fields
 from benchmarks.environment import describe_environment
 from benchmarks.judged import is_unsettled
@@ -14,7 +14,6 @@ from benchmarks.plan import Plan
 from benchmarks.records import dump, read_json, read_records, write_json
 from benchmarks.units import RECORDS_FILE, UNITS, discard_unfinished, is_finished
 from sesa_env.errors import ConfigError, StoreError
-from sesa_env.records import open_memory
 
 CONFIG_FILE, PLAN_FILE, ENVIRONMENT_FILE = "config.json", "plan.json", "environment.json"
 
@@ -69,13 +68,13 @@ def check_banks(root: Path, plan: Plan) -> None:
     Raises:
         StoreError: a bank was changed since, so the records and the report would name one that is no longer there.
     """
-    fingerprint = cache(lambda path: memory.fingerprint if (memory := open_memory(str(path))) is not None else "")
+    fingerprint = cache(lambda path, memory: read_bank(path, json.loads(memory)).fingerprint)
     for unit in plan.evaluations:
         if not is_finished(root, unit.id) or not unit.bank:
             continue
         path = root / UNITS / unit.bank / BANK_FILE
         used = {record["bank"] for record in read_records(root / UNITS / unit.id / RECORDS_FILE) if record["mode"] == "on"}
-        if used - {fingerprint(path)}:
+        if used - {fingerprint(path, json.dumps(unit.memory, sort_keys=True))}:
             raise StoreError(f"{path} is no longer the bank that {unit.id} was played with; edit a copy, not a run's own")
 
 

@@ -1,5 +1,6 @@
 """Runs units: one after another, or in a pool of processes. A cluster engine would run the same units from the same data."""
 
+import importlib
 import multiprocessing
 import os
 import signal
@@ -58,6 +59,20 @@ def _start_worker() -> None:
     """Leaves Ctrl-C to the parent, and ends with it: a worker outliving a killed parent would write beside a resumed run."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    _keep_locks_private()
+
+
+def _keep_locks_private() -> None:
+    """Gives tqdm, which bm25s uses where it is installed, a lock of this process alone.
+
+    Its own is a semaphore between processes: a worker stopped by Ctrl-C could not give it back, and Python would say so after
+    the advice on how to go on.
+    """
+    try:
+        progress = importlib.import_module("tqdm")
+    except ImportError:
+        return
+    progress.tqdm.set_lock(threading.RLock())
 
 
 def _end_with_parent() -> None:

@@ -82,4 +82,5 @@ def _evaluation(config: RunConfig, playing: Contender, benchmark: str, questions
         batch=config.batch,
         model=playing.model,
         sampling=playing.sampling,
+        memory=playing.memory,
     )

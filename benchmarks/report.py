@@ -11,6 +11,7 @@ from benchmarks.render import Table, format_cell, to_markdown
 from benchmarks.scores import Comparison, Scores
 from benchmarks.stats import Estimate
 from benchmarks.suites import Suite
+from benchmarks.trained import BASE
 
 _FIGURES = {
     "off_on": "Exact match of each arm without (ring) and with (dot) its skill bank; the bar shows the paired interval.",
@@ -119,14 +120,15 @@ def _describe_training(config: Mapping[str, Any]) -> str:
     """Says what trained runs were trained with, and whether that was one budget (paper, section 7)."""
     if not config["trained"]:
         return ""
-    budgets = {", ".join(f"{count:,} {what}" for what, count in run["budget"].items()): run for run in config["trained"]}
-    if len(budgets) == 1:
-        return f"Every arm was trained at one budget a seed: {next(iter(budgets))}."
-    each = "; ".join(
-        f"{run['arm']} (seed {run['seed']}) " + ", ".join(f"{count:,} {what}" for what, count in run["budget"].items())
-        for run in config["trained"]
-    )
+    spent = [(run, _words(run["budget"])) for run in config["trained"] if run["arm"] != BASE]
+    if len({words for _, words in spent}) <= 1:
+        return f"Every trained arm had one budget a seed: {spent[0][1]}." if spent else ""
+    each = "; ".join(f"{run['arm']} (seed {run['seed']}) {words}" for run, words in spent)
     return f"**The arms were trained at unequal budgets**, so their differences are not the method's alone: {each}."
+
+
+def _words(budget: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {what}" for what, count in budget.items())
 
 
 def _describe_judge(config: Mapping[str, Any], scores: Scores) -> str:

@@ -14,7 +14,12 @@ from benchmarks.suites import SUITES, WorldSpec
 from sesa_env.errors import ConfigError
 
 CONFIG_FILE, METRICS_FILE, SOLVER, BANK_FILE = "config.json", "metrics.jsonl", "solver", "bank.sqlite"
+BASE = "base"
+"""The arm that trains nothing: the policy that the others start from."""
+TRAINED = "trained"
+"""Stands for the player of an arm whose every seed has a Solver of its own."""
 _PLAYED = ("max_turns", "max_searches", "top_k", "max_strikes", "max_action_chars", "max_passage_chars")
+_RETRIEVED = ("top_k", "similarity_floor", "utility_weight")
 _HELD_OUT = {"split": "test", "benchmark": None, "families": None, "n_questions": 0, "n_targets": 0}
 
 
@@ -49,6 +54,9 @@ class TrainedRun:
     sampling: dict[str, Any]
     """Its Solver's budgets, as fields of `Sampling`; greedy."""
 
+    memory: dict[str, Any]
+    """How cards are retrieved from its bank, as fields of `MemoryConfig`."""
+
     budget: dict[str, int]
     """What it was trained with: updates, questions and rollouts."""
 
@@ -68,10 +76,11 @@ def read_run(directory: str | Path) -> TrainedRun:
         StoreError: a file cannot be read.
     """
     root = Path(directory).resolve()
-    if missing := [name for name in (CONFIG_FILE, METRICS_FILE) if not (root / name).is_file()]:
-        raise ConfigError(f"{root}: expected a finished run of agents.selfplay, but {missing[0]} is missing")
-    config, rows = read_json(root / CONFIG_FILE), read_records(root / METRICS_FILE)
-    if not (root / SOLVER).is_dir():
+    if not (root / CONFIG_FILE).is_file():
+        raise ConfigError(f"{root}: expected a finished run of agents.selfplay, but {CONFIG_FILE} is missing")
+    config = read_json(root / CONFIG_FILE)
+    rows = read_records(root / METRICS_FILE) if (root / METRICS_FILE).is_file() else []
+    if not (root / SOLVER).is_dir() or len(rows) < config["updates"]:
         done = f"{len(rows)} of {config['updates']} updates"
         raise ConfigError(
             f"{root}: this run is not finished ({done}); go on with: python -m agents.selfplay --out {root} --resume"
@@ -90,6 +99,7 @@ def _run(root: Path, config: Mapping[str, Any], rows: Sequence[Mapping[str, Any]
         world={"name": config["world"], "options": config["world_options"]},
         rules={name: config["rules"][name] for name in _PLAYED},
         model=_to_play(config["policy"]),
+        memory={name: config["skills"]["bank"][name] for name in _RETRIEVED},
         sampling={**config["solver"]["sampling"], "greedy": True},
         budget={
             "updates": len(rows),
@@ -139,8 +149,8 @@ def _of(run: TrainedRun, what: str) -> Any:
 
 def _check_budgets(runs: Sequence[TrainedRun]) -> None:
     """Arms are compared at one budget (paper, section 7): of updates, questions and rollouts."""
-    first = runs[0]
-    for run in runs[1:]:
+    first, *others = [run for run in runs if run.arm != BASE] or runs
+    for run in others:
         if run.budget != first.budget:
             raise ConfigError(
                 f"{run.arm} (seed {run.seed}) was trained with {run.budget}, {first.arm} (seed {first.seed}) with "

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from agents.players import open_player
-from benchmarks.banks import BANK_FILE, BankRequest, make_bank
+from benchmarks.banks import BANK_FILE, BankRequest, make_bank, read_bank
 from benchmarks.judged import judge_records
 from benchmarks.records import Record, dump, make_record, read_json, write_json, write_records
 from benchmarks.suites import open_world, take_questions
@@ -26,7 +26,6 @@ from sesa_env.game import GameConfig
 from sesa_env.memory.base import MemorySnapshot
 from sesa_env.plain import build
 from sesa_env.play import play_questions
-from sesa_env.records import open_memory
 from sesa_env.types import Question
 from sesa_env.worlds import World
 
@@ -101,6 +100,9 @@ class EvalUnit:
     sampling: Json = field(default_factory=dict)
     """Fields of `Sampling`, likewise."""
 
+    memory: Json = field(default_factory=dict)
+    """Fields of `MemoryConfig`: how cards are retrieved from the bank."""
+
     kind: str = "eval"
     """Tells the kinds apart in JSON."""
 
@@ -174,7 +176,7 @@ def evaluate(unit: EvalUnit, bank_path: Path) -> list[Record]:
     """
     world = open_world(unit.world)
     questions = take_questions(unit.world, unit.benchmark, unit.questions, unit.seed)[unit.start : unit.stop]
-    bank = open_memory(str(bank_path)) if "on" in unit.modes else None
+    bank = read_bank(bank_path, unit.memory) if "on" in unit.modes else None
     return [record for mode in unit.modes for record in _play(unit, world, questions, bank if mode == "on" else None, mode)]
 
 

@@ -1,0 +1,27 @@
+"""Plays one episode with a saved Solver: `python plain_loop.py DIRECTORY < TASK`. Needs transformers and nothing of ours."""
+
+import json
+import re
+import sys
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+model = AutoModelForCausalLM.from_pretrained(sys.argv[1])
+tokenizer = AutoTokenizer.from_pretrained(sys.argv[1])
+task = json.load(sys.stdin)
+messages = [{"role": "user", "content": task["prompt"]}]
+text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+for _ in range(4):
+    ids = tokenizer(text, add_special_tokens=False, return_tensors="pt").input_ids
+    with torch.no_grad():
+        out = model.generate(
+            ids, do_sample=False, max_new_tokens=64, stop_strings=["</search>", "</answer>"], tokenizer=tokenizer
+        )
+    turn = tokenizer.decode(out[0, ids.shape[1] :])
+    text += turn
+    sys.stdout.write(turn + "\n")
+    if re.search(r"<answer>.*</answer>", turn):
+        break
+    if re.search(r"<search>.*</search>", turn):
+        text += task["shown"]
