@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sesa_env.errors import ConfigError
 
-CREDITS = ("uniform", "similarity")
+CREDITS = ("uniform", "similarity", "relative")
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,9 @@ class MemoryConfig:
     utility_weight: float = 0.0
     """Weight w of a card's record: ranked by cosine + w * (helpful - hurt) / (helpful + hurt + 1). 0 ranks by cosine alone."""
     credit: str = "uniform"
-    """"uniform": each card shown earns 1 (the paper). "similarity": in proportion to its cosine, 1 on average."""
+    """"uniform": each card shown earns 1 (the paper). "similarity": in proportion to its cosine, 1 on average. "relative": what
+    the episode did better than those of its group that were shown no card (card dropout); so a Solver that is mostly wrong does
+    not condemn the cards that help it."""
 
     cap: int = 800
     """Cards in the bank, at most; above it those of the lowest utility (helpful - hurt) go. Permanent cards never go."""

@@ -36,12 +36,14 @@ def credit(groups: Iterable[Group], known: Collection[str], mode: str) -> dict[s
     """Adds up what one step's episodes say about the cards they were shown.
 
     A card is retrieved once for a question, whose episodes share it: each group that was shown it counts one. A right episode
-    adds to helpful, a substantive wrong one to hurt; a malformed one, or one with a search that failed, to neither.
+    adds to helpful, a substantive wrong one to hurt; a malformed one, or one with a search that failed, to neither. Relative
+    credit is what the episode did better (helpful) or worse (hurt) than those of its group that were shown no card; where
+    there are none, nothing can be said.
 
     Args:
         groups: the step's groups.
         known: ids of the cards in the bank; others (evicted since) are passed over.
-        mode: "uniform" or "similarity", see `MemoryConfig.credit`.
+        mode: "uniform", "similarity" or "relative", see `MemoryConfig.credit`.
 
     Returns:
         What to add to each card's counters, by id.
@@ -51,10 +53,13 @@ def credit(groups: Iterable[Group], known: Collection[str], mode: str) -> dict[s
         for card_id in dict.fromkeys(card_id for attempt in group.attempts for card_id, _ in attempt.cards):
             if card_id in known:
                 earned.setdefault(card_id, Counters()).retrieved += 1
+        base = _base_rate(group) if mode == "relative" else None
+        if mode == "relative" and base is None:
+            continue
         for attempt in filter(says_something, group.attempts):
             for (card_id, _), share in zip(attempt.cards, _shares(attempt, mode), strict=True):
                 if card_id in known:
-                    _credit(earned[card_id], attempt, share)
+                    _credit(earned[card_id], share * _worth(attempt, base))
     return earned
 
 
@@ -87,13 +92,22 @@ def evictions(cards: Iterable[SkillCard], config: MemoryConfig, fresh: Collectio
 def _shares(attempt: Attempt, mode: str) -> list[float]:
     similarities = [max(similarity, 0.0) for _, similarity in attempt.cards]
     total = sum(similarities)
-    if mode == "uniform" or total <= 0.0:
+    if mode != "similarity" or total <= 0.0:
         return [1.0] * len(similarities)
     return [similarity * len(similarities) / total for similarity in similarities]
 
 
-def _credit(counters: Counters, attempt: Attempt, share: float) -> None:
-    if attempt.correct:
-        counters.helpful += share
-    else:
-        counters.hurt += share
+def _base_rate(group: Group) -> float | None:
+    """The solve rate of the episodes that were shown no card; None where there are none."""
+    bare = [attempt.correct for attempt in filter(says_something, group.attempts) if not attempt.cards]
+    return sum(bare) / len(bare) if bare else None
+
+
+def _worth(attempt: Attempt, base: float | None) -> float:
+    """What an episode says for its cards: 1 or -1, or what it did better or worse than the base rate."""
+    return (1.0 if attempt.correct else -1.0) if base is None else float(attempt.correct) - base
+
+
+def _credit(counters: Counters, worth: float) -> None:
+    counters.helpful += max(worth, 0.0)
+    counters.hurt += max(-worth, 0.0)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sesa_env.errors import ConfigError, StoreError
+from sesa_env.memory.admission import Candidate
 from sesa_env.memory.bank import SkillBank
 from sesa_env.memory.config import MemoryConfig
 from sesa_env.types import Group
@@ -227,3 +228,23 @@ def test_the_defaults_are_the_papers():
     paper |= {"repeated_priority": 5, "despite_cards_priority": 10, "much_evidence_priority": 3}
     paper |= {"consolidate_every": 10, "consolidate_min": 20, "consolidate_max": 30, "utility_weight": 0.0}
     assert {name: getattr(config, name) for name in paper} == paper
+
+
+def test_relative_credit_is_what_cards_add_to_the_base_rate():
+    """A Solver that is mostly wrong: under uniform credit the card that helps it goes, under relative credit it stays."""
+    helps = Group(question(1), (right("good"), wrong("good"), wrong("good"), wrong(), wrong(), wrong()))
+    harms = Group(question(2), (wrong("bad"), wrong("bad"), right(), wrong()))
+    kept = {}
+    for mode in ("uniform", "relative"):
+        bank = SkillBank.open(config=MemoryConfig(credit=mode, evict_after=1))
+        bank.admit([Candidate(card("spouse", "good")), Candidate(card("anthem", "bad"))])
+        bank.commit(0, [helps, harms])
+        kept[mode] = {found.id: (found.helpful, found.hurt) for found in bank.cards()}
+    assert kept == {"uniform": {}, "relative": {"good": (1.0, 0.0)}}
+
+
+def test_relative_credit_says_nothing_without_a_base_rate():
+    bank = SkillBank.open(config=MemoryConfig(credit="relative", evict_after=1))
+    bank.admit([Candidate(card("spouse", "good"))])
+    bank.commit(0, [Group(question(1), (wrong("good"), wrong("good"), malformed()))])
+    assert [(found.retrieved, found.helpful, found.hurt) for found in bank.cards()] == [(1, 0.0, 0.0)]
