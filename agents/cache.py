@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from transformers.cache_utils import Cache, CacheLayerMixin
 
+_STEP = 256  # columns by which a cache grows
+
 
 class Window:
     """Where the next forward pass writes and how far it reads; shared by all layers of a cache.
@@ -111,33 +113,51 @@ class RaggedCache(Cache):
         return self.window.capacity
 
     def allot(self, rows: int, capacity: int) -> None:
-        """Says how much an empty cache is to hold."""
-        self.window.capacity = capacity
+        """Says how much an empty cache is to hold, at least."""
+        self.window.capacity = _rounded(capacity)
         for layer in self._ragged:
             layer.rows = rows
 
     def reserve(self, capacity: int) -> None:
         """Makes room for so many columns, if there is less."""
         if capacity > self.capacity:
-            self.select(range(len(self._ragged[0].keys)), capacity)
+            self.select(range(len(self._ragged[0].keys)), self.capacity, capacity)
 
-    def select(self, rows: Sequence[int], capacity: int) -> None:
-        """Keeps these rows in this order, one several times if it is named so, with room for so many columns."""
-        kept = min(capacity, self.capacity)
-        self.window.capacity = capacity
+    def select(self, rows: Sequence[int], used: int, capacity: int) -> None:
+        """Keeps these rows in this order, one several times if it is named so.
+
+        Args:
+            rows: the rows to keep.
+            used: their columns that are worth keeping: the first ones.
+            capacity: columns to have room for, at least.
+        """
+        if capacity > self.capacity:
+            self.window.capacity = _rounded(capacity)
         for layer in self._ragged:
             index = torch.tensor(rows, device=layer.keys.device)
-            layer.keys, layer.values = (_resized(buffer, index, kept, capacity) for buffer in (layer.keys, layer.values))
+            columns = self.capacity + 1
+            layer.keys, layer.values = (_arranged(buffer, index, used, columns) for buffer in (layer.keys, layer.values))
 
     def swap(self, first: Sequence[int], second: Sequence[int]) -> None:
-        """Swaps rows pairwise, as far as the last pass read them."""
-        onto, source, width = [*first, *second], [*second, *first], self.window.width
+        """Swaps rows pairwise."""
+        if not first:
+            return
+        device = self._ragged[0].keys.device
+        onto, source = torch.tensor([*first, *second], device=device), torch.tensor([*second, *first], device=device)
         for layer in self._ragged:
             for buffer in (layer.keys, layer.values):
-                buffer[onto, :, :width] = buffer[source, :, :width]
+                used = buffer[:, :, : self.window.width]  # by the last pass, so by all that the swapped rows hold
+                used.index_copy_(0, onto, used.index_select(0, source))
 
 
-def _resized(buffer: torch.Tensor, rows: torch.Tensor, kept: int, capacity: int) -> torch.Tensor:
-    resized = buffer.new_zeros(len(rows), buffer.shape[1], capacity + 1, buffer.shape[3])
-    resized[:, :, :kept] = buffer[:, :, :kept].index_select(0, rows)
-    return resized
+def _rounded(capacity: int) -> int:
+    return -(-capacity // _STEP) * _STEP
+
+
+def _arranged(buffer: torch.Tensor, rows: torch.Tensor, used: int, columns: int) -> torch.Tensor:
+    """Puts the first columns of some rows in front, in a larger buffer if need be."""
+    kept = buffer[:, :, :used].index_select(0, rows)
+    if len(rows) > len(buffer) or columns > buffer.shape[2]:
+        buffer = buffer.new_zeros(len(rows), buffer.shape[1], columns, buffer.shape[3])
+    buffer[: len(rows), :, :used] = kept
+    return buffer

@@ -21,8 +21,8 @@ from agents.cache import RaggedCache
 from agents.policy import Policy
 from sesa_env.errors import ConfigError, SesaError
 
-_GROWTH = 128  # columns by which the cache grows within a long turn
-_PREFILL = 8192  # padded ids of one pass over new ids, which bounds its memory
+# Padded ids of one pass over new ids. It bounds memory; a CPU is fastest when the activations stay in its cache.
+_PORTION = {"cpu": 2048, "cuda": 16_384}
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ class Decoder:
                 draws = draws[order]
                 ids, positions = ids[kept], positions[kept]
             width = max(len(row.ids) + len(row.written) for row in self._slots[: len(ids)])
-            self._cache.reserve(width if width <= self._cache.capacity else width + _GROWTH)
+            self._cache.reserve(width)
             logits = self._pass(ids[:, None], positions[:, None], width)
             positions = positions + 1
 
@@ -216,11 +216,11 @@ class Decoder:
 
     def _prefill(self, rows: Sequence[Row]) -> torch.Tensor:
         """Reads the ids that the cache lacks, and returns the logits of each row's next id, in the order of `_slots`."""
-        capacity = max(len(row.ids) for row in rows) + min(max(row.limit for row in rows), _GROWTH)
+        capacity = max(len(row.ids) for row in rows)
         ordered = sorted(rows, key=lambda row: len(row.ids) - row.cached)  # neighbours need little padding
         if self._slots:
             slots = {id(row): slot for slot, row in enumerate(self._slots)}
-            self._cache.select([slots[id(row)] for row in ordered], capacity)
+            self._cache.select([slots[id(row)] for row in ordered], max(row.cached for row in rows), capacity)
             self._slots = ordered
             return self._read([(row.ids, row.cached) for row in ordered])
         self._slots = ordered
@@ -229,16 +229,16 @@ class Decoder:
         self._cache.allot(len(places), capacity)
         logits = self._read([(ids, 0) for ids in places])
         if len(places) < len(rows):  # attempts at one question share its prompt, which is read once
-            self._cache.select(which, capacity)
+            self._cache.select(which, capacity, capacity)
             logits = logits[which]
         return logits
 
     def _read(self, texts: Sequence[tuple[Sequence[int], int]]) -> torch.Tensor:
         """Reads (ids, how many of them are cached) of each row of the cache, in portions."""
-        logits, start = [], 0
+        logits, start, portion = [], 0, _PORTION.get(self.policy.device.type, _PORTION["cpu"])
         while start < len(texts):
             stop = start + 1
-            while stop < len(texts) and (stop + 1 - start) * (len(texts[stop][0]) - texts[stop][1]) <= _PREFILL:
+            while stop < len(texts) and (stop + 1 - start) * (len(texts[stop][0]) - texts[stop][1]) <= portion:
                 stop += 1
             logits.append(self._read_portion(texts[start:stop], start))
             start = stop
