@@ -52,7 +52,7 @@ def tiny_tokenizer() -> PreTrainedTokenizerFast:
     tokenizer.pre_tokenizer = _cutter()
     tokenizer.decoder = decoders.Fuse()
     tokenizer.add_special_tokens([AddedToken(name, normalized=False) for name in (PAD, EOS, UNKNOWN, *TAGS)])
-    return PreTrainedTokenizerFast(
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=tokenizer,
         pad_token=PAD,
         eos_token=EOS,
@@ -120,7 +120,7 @@ def tiny_model(shape: TinyShape = TinyShape(), seed: int = 0) -> LlamaForCausalL
         return LlamaForCausalLM(config)
 
 
-def load_tiny(directory: str | Path = WARM_START) -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
+def load_tiny(directory: str | Path = WARM_START) -> tuple[Any, Any]:
     """Loads the shipped warm start.
 
     Args:

@@ -69,6 +69,27 @@ class Both:
     conditions: tuple[tuple[Relation, Node], tuple[Relation, Node]]
 
 
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One fact that a question needs, as a search decision.
+
+    Attributes:
+        name: the name that a search for it starts from: in the question, or found by an earlier search.
+        phrase: what the question calls the relation.
+        rank: the relation's rank of popularity, from 0.
+        keywords: the content words with which the evidence states the fact.
+        evidence: id of the passage that states it.
+        found: what it is to bring, as the passage writes it.
+    """
+
+    name: str
+    phrase: str
+    rank: int
+    keywords: tuple[str, ...]
+    evidence: str
+    found: str
+
+
 Form: TypeAlias = Lookup | Comparison | Same | Both
 
 

@@ -94,6 +94,16 @@ class Renderer:
         for number, text in enumerate(pages):
             yield Passage(page_id(node, number), title, text)
 
+    def claims(self, node: Node, page: int) -> tuple[Fact, ...]:
+        """Returns what one page of an entity says, the wrong objects of decoys included; () where there is no such page."""
+        facts, places = self._graph.facts(node), self._layout.decoy_places(node)
+        for place, fact in enumerate(facts):
+            if self._layout.fact_page(node, place) == page:
+                return (fact,)
+        at = 2 * (page if self._layout.decoys_first(node) else page - len(facts))
+        told = [facts[place] for place in places[at : at + 2]]
+        return tuple(Fact(fact.subject, fact.relation, self.wrong_object(fact)) for fact in told)
+
     def wording(self, fact: Fact) -> int:
         """Returns which of its relation's sentences states a fact."""
         ordinal = self._graph.ordinal(fact.subject, fact.relation)

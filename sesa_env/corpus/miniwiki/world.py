@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 
-from sesa_env.corpus.miniwiki.forms import Form, Lookup, follow, resolve, searches
-from sesa_env.corpus.miniwiki.graph import SPLITS, Graph, Node, read_value
+from sesa_env.corpus.miniwiki.forms import Chain, Form, Lookup, Need, follow, resolve, searches
+from sesa_env.corpus.miniwiki.graph import SPLITS, Fact, Graph, Node, read_value
 from sesa_env.corpus.miniwiki.layout import Layout, plan
 from sesa_env.corpus.miniwiki.mixtures import BENCHMARKS, DEFAULT_FAMILIES, MIXTURES
-from sesa_env.corpus.miniwiki.names import Names
+from sesa_env.corpus.miniwiki.names import KINDS, Names
 from sesa_env.corpus.miniwiki.reader import Reader
 from sesa_env.corpus.miniwiki.render import MAX_FILLER, Renderer
 from sesa_env.corpus.miniwiki.rng import Stream, derive
@@ -207,14 +207,44 @@ class MiniWiki:
         Each is a name followed by the content words with which the passage states the fact; names found by earlier queries are
         used by later ones.
         """
+        needs = self.needs(question)
+        return None if needs is None else tuple(" ".join((need.name, *need.keywords)) for need in needs)
+
+    def needs(self, question: str) -> tuple[Need, ...] | None:
+        """Returns the facts that a question needs, in the order in which they must be found, or None for no question."""
         form = self._reader.read(question)
         verdict = None if form is None else resolve(self.graph, self.layout, form)
         if form is None or verdict is None:
             return None
-        return tuple(
-            f"{self.graph.label(known)} {fact.relation.keywords(self._renderer.wording(fact))}"
-            for known, fact in searches(self.graph, form)
+        text = question.lower()
+        return tuple(self._need(known, fact, text) for known, fact in searches(self.graph, form))
+
+    def _need(self, known: Node, fact: Fact, text: str) -> Need:
+        graph, relation = self.graph, fact.relation
+        return Need(
+            name=graph.label(known),
+            phrase=max((noun for noun in relation.nouns if noun in text), key=len, default=relation.nouns[0]),
+            rank=relation.index,
+            keywords=tuple(relation.keywords(self._renderer.wording(fact)).split()),
+            evidence=self.layout.evidence(fact.subject, relation),
+            found=graph.label(fact.object if known == fact.subject else fact.subject),
         )
+
+    def claims(self, passage: str) -> tuple[Fact, ...]:
+        """Returns what the passage with this id says, true or false: one fact, or a decoy's one or two.
+
+        A claim is true if its object is `graph.object(claim.subject, claim.relation)`. A list of namesakes claims nothing, nor
+        does an id that is not this world's.
+        """
+        kind, _, rest = passage.partition("-")
+        number, _, page = rest.partition("-")
+        if kind not in KINDS or not (number.isdecimal() and page.isdecimal()) or int(number) >= 2 * self.graph.halves[kind]:
+            return ()
+        return self._renderer.claims(Node(kind, int(number)), int(page))
+
+    def ask(self, chain: Chain, seed: int) -> str:
+        """Words a chain as `pose` does: with a formal opening, so that it has ten words at least."""
+        return self._wording.question(Lookup(chain), Stream(self._seed, "ask", seed), Style(leadins=FORMAL_LEADINS))
 
     @cached_property
     def _reader(self) -> Reader:

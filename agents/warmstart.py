@@ -1,0 +1,290 @@
+"""The warm start: supervised training of any policy on scripted demonstrations of both seats.
+
+    python -m agents.warmstart --out runs/tiny-warm                    # how the shipped file was made
+    python -m agents.warmstart --model smollm2 --out runs/smollm2-warm --demonstrations 600 --batch 8 --rate 2e-5
+    python -m agents.warmstart --check agents/tiny_warm_start          # pass rates of a saved policy
+
+Challenger and Solver both begin from the result. A demonstration goes through the same prompts, styles and chat templates as a
+rollout, is tokenised piece by piece as a rollout's pieces are, and the loss is on the demonstrator's own tokens alone. Stopped
+at any point, the same command goes on where the last checkpoint was.
+"""
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from agents.demonstrations import Demonstration, Recipe, demonstrate
+from agents.passrates import DEVELOPMENT_SEED, pass_rates
+from agents.policy import ModelConfig, Policy, load_policy
+from agents.prompts import load_style
+from agents.tiny import TinyShape, tiny_model, tiny_tokenizer
+from sesa_env.errors import ConfigError
+from sesa_env.memory.whole import whole_file
+from sesa_env.plain import build
+
+RECIPE_FILE = "warm_start.json"
+"""Beside the weights: the settings that they were made with."""
+_STATE_FILE = "training.pt"
+_POOLED = 16  # batches whose lessons are sorted by length together
+
+
+@dataclass(frozen=True)
+class WarmStart:
+    """The recipe of a warm start; JSON values. The defaults are those of the shipped file."""
+
+    model: str = "tiny"
+    """What to begin with: "tiny" for random weights of `shape`, else what `load_policy` takes."""
+    shape: TinyShape = field(default_factory=TinyShape)
+    """Size of `tiny`."""
+    recipe: Recipe = field(default_factory=Recipe)
+    """What the demonstrations are like."""
+    demonstrations: int = 20_000
+    """How many different ones; gone through again and again in new orders."""
+    steps: int = 2_000
+    """Optimiser steps."""
+    batch: int = 32
+    """Demonstrations of one step."""
+    rate: float = 2e-3
+    """Highest learning rate; it climbs for `climb` steps and falls to a twentieth along half a cosine."""
+    climb: int = 100
+    """Steps from nought to the highest learning rate."""
+    max_grad_norm: float = 1.0
+    """Longer gradients are shortened to this."""
+    seed: int = 0
+    """Of the weights, the demonstrations and their order."""
+
+    def __post_init__(self) -> None:
+        """Refuses numbers that nothing can be trained with."""
+        for name in ("demonstrations", "steps", "batch", "climb"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name}: expected at least 1; got {getattr(self, name)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """A demonstration as token ids.
+
+    Attributes:
+        ids: prompt, turns and observations.
+        written: which of them the demonstrator wrote; same length.
+    """
+
+    ids: tuple[int, ...]
+    written: tuple[bool, ...]
+
+
+def lesson(policy: Policy, demonstration: Demonstration) -> Lesson:
+    """Tokenises a demonstration piece by piece, as a rollout grows, so that the mask is known by construction."""
+    ids = list(policy.prompt_ids(demonstration.view))
+    written = [False] * len(ids)
+    for turn, observation in zip(demonstration.turns, (*demonstration.observations, None), strict=True):
+        spoken = policy.tokenizer(turn, add_special_tokens=False)["input_ids"]
+        shown = [] if observation is None else policy.observation_ids(observation)
+        ids += [*spoken, *shown]
+        written += [True] * len(spoken) + [False] * len(shown)
+    return Lesson(tuple(ids), tuple(written))
+
+
+def batches(lengths: Sequence[int], batch: int, epoch: int, seed: int) -> list[list[int]]:
+    """Shares an epoch's lessons out among its batches: in a new order, but of similar lengths, so that little is padding.
+
+    Args:
+        lengths: of each lesson, in ids.
+        batch: lessons of one step.
+        epoch: each has an order of its own.
+        seed: likewise.
+
+    Returns:
+        The indices of each batch, all of the same size; the few lessons left over are another epoch's.
+    """
+    draw = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
+    shuffled = torch.randperm(len(lengths), generator=draw).tolist()
+    rows: list[list[int]] = []
+    for start in range(0, len(shuffled), _POOLED * batch):
+        pooled = sorted(shuffled[start : start + _POOLED * batch], key=lambda index: lengths[index])
+        rows += [pooled[at : at + batch] for at in range(0, len(pooled) - batch + 1, batch)]
+    return [rows[place] for place in torch.randperm(len(rows), generator=draw).tolist()]
+
+
+def loss_of(policy: Policy, lessons: Sequence[Lesson]) -> torch.Tensor:
+    """Returns the mean negative log-likelihood of the demonstrators' tokens, a scalar."""
+    width = max(len(row.ids) for row in lessons)
+    ids = torch.zeros((len(lessons), width), dtype=torch.long)
+    real, wanted = torch.zeros_like(ids), torch.zeros_like(ids, dtype=torch.bool)
+    for place, row in enumerate(lessons):
+        ids[place, : len(row.ids)] = torch.tensor(row.ids)
+        real[place, : len(row.ids)] = 1
+        wanted[place, : len(row.ids)] = torch.tensor(row.written)
+    ids, real, wanted = (tensor.to(policy.device) for tensor in (ids, real, wanted))
+    network = policy.network
+    hidden = network.model(input_ids=ids, attention_mask=real).last_hidden_state
+    before = wanted[:, 1:]  # the state before a token predicts it; logits are made where they are needed only
+    logits = network.lm_head(hidden[:, :-1][before])
+    return torch.nn.functional.cross_entropy(logits.float(), ids[:, 1:][before])
+
+
+def rate_at(settings: WarmStart, step: int) -> float:
+    """Returns the learning rate of a step."""
+    if step < settings.climb:
+        return settings.rate * (step + 1) / settings.climb
+    done = (step - settings.climb) / max(1, settings.steps - settings.climb)
+    return settings.rate * (0.05 + 0.95 * (1 + math.cos(math.pi * min(1.0, done))) / 2)
+
+
+def start_policy(settings: WarmStart, config: ModelConfig) -> Policy:
+    """Returns what the warm start begins with."""
+    if settings.model != "tiny":
+        return load_policy(settings.model, config)
+    return Policy("tiny", tiny_model(settings.shape, settings.seed), tiny_tokenizer(), load_style("tiny"), config)
+
+
+class Training:
+    """A warm start in progress.
+
+    Args:
+        settings: the recipe.
+        out: the directory that it goes to; a checkpoint of the same recipe there is taken up again.
+        config: how the model is loaded.
+
+    Raises:
+        ConfigError: `out` holds a warm start of other settings.
+    """
+
+    def __init__(self, settings: WarmStart, out: Path, config: ModelConfig | None = None) -> None:
+        self.settings, self.out = settings, out
+        self.policy = start_policy(settings, config or ModelConfig())
+        weights = [weight for weight in self.policy.model.parameters() if weight.requires_grad]
+        self.optimiser = torch.optim.AdamW(weights, lr=settings.rate, betas=(0.9, 0.98), weight_decay=0.0)
+        self.weights, self.step = weights, 0
+        self._epoch: tuple[int, list[list[int]]] = (-1, [])
+        self._take_up()
+
+    def run(self, checkpoint_every: int = 200) -> None:
+        """Trains to the last step and saves the policy with its recipe."""
+        settings = self.settings
+        if self.step < settings.steps:
+            made = demonstrate(settings.recipe, settings.demonstrations, settings.seed)
+            lessons = [lesson(self.policy, one) for one in made]
+            while self.step < settings.steps:
+                loss = self.learn([lessons[index] for index in self._batch([len(one.ids) for one in lessons])])
+                if self.step % checkpoint_every == 0 or self.step == settings.steps:
+                    sys.stderr.write(f"step {self.step} of {settings.steps}: loss {loss:.4f}\n")
+                    self.keep()
+        self.finish()
+
+    def _batch(self, lengths: Sequence[int]) -> list[int]:
+        """Returns which lessons this step takes."""
+        settings = self.settings
+        if len(lengths) < settings.batch:
+            raise ConfigError(f"demonstrations: expected at least a batch of {settings.batch}; got {len(lengths)}")
+        whole, rest = divmod(len(lengths), _POOLED * settings.batch)
+        each = whole * _POOLED + rest // settings.batch
+        epoch, place = divmod(self.step, each)
+        if self._epoch[0] != epoch:
+            self._epoch = (epoch, batches(lengths, settings.batch, epoch, settings.seed))
+        return self._epoch[1][place]
+
+    def learn(self, lessons: Sequence[Lesson]) -> float:
+        """Takes one optimiser step and returns its loss."""
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate_at(self.settings, self.step)
+        self.optimiser.zero_grad(set_to_none=True)
+        loss = loss_of(self.policy, lessons)
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self.weights, self.settings.max_grad_norm)
+        self.optimiser.step()
+        self.step += 1
+        return float(loss.detach())
+
+    def keep(self) -> None:
+        """Writes a checkpoint."""
+        self.out.parent.mkdir(parents=True, exist_ok=True)
+        state: dict[str, Any] = {
+            "settings": _json(asdict(self.settings)),
+            "step": self.step,
+            "weights": self.policy.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+        }
+        with whole_file(self._checkpoint) as part:
+            torch.save(state, part)
+
+    def finish(self) -> None:
+        """Saves the policy with its recipe, `tiny` in half precision, and drops the checkpoint."""
+        if self.settings.model == "tiny":
+            self.policy.model.to(torch.float16)
+        self.policy.save(self.out)
+        (self.out / RECIPE_FILE).write_text(_json(asdict(self.settings)), encoding="utf-8")
+        self._checkpoint.unlink(missing_ok=True)
+
+    @property
+    def _checkpoint(self) -> Path:
+        return self.out.with_name(f"{self.out.name}.{_STATE_FILE}")
+
+    def _take_up(self) -> None:
+        if not self._checkpoint.is_file():
+            return
+        state = torch.load(self._checkpoint, weights_only=True)
+        if state["settings"] != _json(asdict(self.settings)):
+            raise ConfigError(f"{self._checkpoint} is of a warm start with other settings; remove it, or give another --out")
+        self.step = state["step"]
+        self.policy.load_state_dict(state["weights"])
+        self.optimiser.load_state_dict(state["optimiser"])
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, sort_keys=True) + "\n"
+
+
+def settings_of(directory: Path) -> WarmStart:
+    """Reads the recipe that lies beside a warm start's weights.
+
+    Raises:
+        ConfigError: there is none, or it is malformed.
+    """
+    path = directory / RECIPE_FILE
+    if not path.is_file():
+        raise ConfigError(f"expected the recipe of a warm start at {path}; found none")
+    return build(WarmStart, json.loads(path.read_text(encoding="utf-8")), str(path))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command."""
+    given = _parser().parse_args(arguments)
+    torch.set_num_threads(given.threads)
+    config = ModelConfig(dtype=given.dtype)
+    if given.check is not None:
+        sys.stdout.write(_json(asdict(pass_rates(load_policy(given.check, config), given.count, given.world))))
+        return 0
+    chosen = {name: getattr(given, name) for name in _OPTIONS if getattr(given, name) is not None}
+    Training(replace(WarmStart(), **chosen), Path(given.out), config).run()
+    return 0
+
+
+_OPTIONS: Mapping[str, type] = {
+    "model": str, "demonstrations": int, "steps": int, "batch": int, "rate": float, "climb": int, "seed": int,
+}  # fmt: skip
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m agents.warmstart", description=__doc__.splitlines()[0])
+    for name, kind in _OPTIONS.items():
+        default = getattr(WarmStart(), name)
+        parser.add_argument(f"--{name}", type=kind, help=f"{'what to begin with' if name == 'model' else name}; {default}")
+    parser.add_argument("--out", default="runs/warm-start", help="the directory to write")
+    parser.add_argument("--dtype", default="float32", help="float32 or bfloat16")
+    parser.add_argument("--threads", type=int, default=1, help="a second one gains a tiny model nothing")
+    parser.add_argument("--check", metavar="MODEL", help="print the pass rates of a policy instead of training one")
+    parser.add_argument("--count", type=int, default=200, help="with --check: questions for each hop count")
+    parser.add_argument("--world", type=int, default=DEVELOPMENT_SEED, help="with --check: seed of the world, 1000 or more")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
