@@ -7,7 +7,7 @@ holds all turns with the game's observations between them. What was sampled is n
 
 import copy
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging
 
@@ -106,7 +107,10 @@ class Policy:
     @property
     def context_length(self) -> int:
         """The greatest number of ids, prompt included, that the model can attend to."""
-        return int(self.network.config.get_text_config().max_position_embeddings)
+        config = self.network.config.get_text_config()
+        if (length := getattr(config, "max_position_embeddings", None)) is None:
+            raise ConfigError(f"{self.name}: expected max_position_embeddings in the model's configuration; got none")
+        return int(length)
 
     # ---- text and ids -----------------------------------------------------------------------------------------------
 
@@ -225,8 +229,9 @@ def load_policy(name: str, config: ModelConfig | None = None) -> Policy:
         ConfigError: there is no such model, it cannot be read or fetched, or the configuration does not fit it.
     """
     config = config or ModelConfig()
-    model, tokenizer = _load_tiny() if name == "tiny" else _load_pretrained(_source(name), _DTYPES[config.dtype])
-    model = model.to(_DTYPES[config.dtype]).requires_grad_(True)
+    dtype = _DTYPES[config.dtype]
+    model, tokenizer = _load_tiny(dtype) if name == "tiny" else _load_pretrained(_source(name), dtype)
+    model.requires_grad_(True)
     style = load_style(_style_name(name, config, model))
     if config.gradient_checkpointing:
         # The older name is all that early releases of transformers 5 have, and about to be dropped by the later ones.
@@ -242,12 +247,16 @@ def _decode(tokenizer: Any, ids: Sequence[int]) -> str:
     return text
 
 
-def _load_tiny() -> tuple[Any, Any]:
+def _load_tiny(dtype: torch.dtype) -> tuple[Any, Any]:
     try:
         from agents.tiny import load_tiny
     except ModuleNotFoundError as error:
         raise ConfigError("model 'tiny': this checkout has no agents/tiny.py; update it, or take another model") from error
-    return load_tiny()
+    with _quiet():
+        model, tokenizer = load_tiny()
+    for weight in model.parameters():  # not model.to, which would round the rotary frequencies too
+        weight.data = weight.data.to(dtype)
+    return model, tokenizer
 
 
 def _source(name: str) -> str:
@@ -263,9 +272,11 @@ def _source(name: str) -> str:
 def _load_pretrained(source: str, dtype: torch.dtype) -> tuple[Any, Any]:
     try:
         with _quiet():
-            model = AutoModelForCausalLM.from_pretrained(source, dtype=dtype)
+            loaded: Any = AutoModelForCausalLM.from_pretrained(source, dtype=dtype, output_loading_info=True)
+            model, report = loaded
+            _require_all_weights(report["missing_keys"])
             return model, AutoTokenizer.from_pretrained(source)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
         reason = str(error).strip().splitlines()[0]
         if Path(source).is_dir():
             raise ConfigError(f"model: {source} cannot be loaded as a transformers directory: {reason}") from error
@@ -273,6 +284,11 @@ def _load_pretrained(source: str, dtype: torch.dtype) -> tuple[Any, Any]:
             f"model: {source!r} is no directory here and could not be had from the Hugging Face hub: {reason} "
             f"Without a network, type on a machine with one: hf download {source} --local-dir DIR, copy DIR, and give its path."
         ) from error
+
+
+def _require_all_weights(missing: Collection[str]) -> None:
+    if missing:  # transformers would go on with random ones
+        raise ValueError(f"its files lack {len(missing)} weights, the first of them {min(missing)}.")
 
 
 def _style_name(name: str, config: ModelConfig, model: Any) -> str:
@@ -322,7 +338,7 @@ def _plain_copy(network: Any, state: Mapping[str, torch.Tensor]) -> Any:
     """A model of the same kind around other weights, without a second copy of them."""
     with torch.device("meta"):
         plain = type(network)(copy.deepcopy(network.config))
-    plain.load_state_dict(state, assign=True, strict=False)
+    plain.load_state_dict(state, assign=True)
     plain.tie_weights()
     plain.generation_config = network.generation_config
     return plain

@@ -3,13 +3,15 @@
 
 import sys
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs the llm extra")
 pytest.importorskip("transformers", reason="needs the llm extra")
 
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from safetensors.torch import load_file, save_file
+from transformers import AutoModelForCausalLM, AutoTokenizer, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM
 
 from agents.adapters import AdaptersOff
 from agents.policy import LoraSettings, ModelConfig, Policy, load_policy
@@ -183,6 +185,7 @@ def test_tiny_is_a_name(monkeypatch):
     policy = load_policy("tiny", ModelConfig(dtype="bfloat16", device="cpu"))
     assert policy.style.name == "tiny"
     assert {weight.dtype for weight in policy.model.parameters()} == {torch.bfloat16}
+    assert policy.model.model.rotary_emb.inv_freq.dtype == torch.float32
 
 
 @pytest.mark.parametrize("name", ["tinny", "a/b/c", "", "no such"])
@@ -210,6 +213,27 @@ def test_a_hub_id_without_a_network_says_what_to_do(monkeypatch):
 def test_a_directory_that_holds_no_model(tmp_path):
     with pytest.raises(ConfigError, match="cannot be loaded as a transformers directory"):
         load_policy(str(tmp_path))
+
+
+def test_a_directory_with_damaged_weights(saved):
+    weights = Path(saved) / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:500])
+    with pytest.raises(ConfigError, match="cannot be loaded as a transformers directory"):
+        load_policy(saved)
+
+
+def test_weights_that_are_missing_are_not_made_up(saved):
+    weights = Path(saved) / "model.safetensors"
+    state = load_file(weights)
+    del state["model.norm.weight"]
+    save_file(state, weights, {"format": "pt"})
+    with pytest.raises(ConfigError, match=r"its files lack 1 weights, the first of them model\.norm\.weight"):
+        load_policy(saved)
+
+
+def test_half_precision_is_as_transformers_loads_it(saved):
+    plain = AutoModelForCausalLM.from_pretrained(saved, dtype=torch.bfloat16)
+    assert torch.equal(logits(load_policy(saved, ModelConfig(dtype="bfloat16"))), logits(plain))
 
 
 def test_settings_that_cannot_be(saved):
@@ -342,6 +366,26 @@ def test_adapters_are_merged_when_saved(saved, tmp_path, dtype, base, adapters):
     assert torch.equal(logits(policy), before), "saving changes nothing"
     assert not list((tmp_path / "model").glob("*adapter*"))
     assert torch.equal(logits(load_policy(str(tmp_path / "model"))), logits(merged.float()))
+
+
+@needs_peft
+@pytest.mark.parametrize(("config", "model"), [(Qwen2Config, Qwen2ForCausalLM), (Qwen3Config, Qwen3ForCausalLM)])
+def test_other_families_go_the_same_way(tmp_path, config, model):
+    tokenizer = byte_tokenizer(QWEN3_LIKE)
+    heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8, "tie_word_embeddings": False}
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "max_position_embeddings": 128}
+    ends = {"bos_token_id": None, "eos_token_id": 2, "pad_token_id": 0}
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model(config(vocab_size=len(tokenizer), **heads, **sizes, **ends)).save_pretrained(tmp_path / "plain")
+    tokenizer.save_pretrained(tmp_path / "plain")
+    policy = disturb(load_policy(str(tmp_path / "plain"), ModelConfig(lora=LORA)))
+    policy.save(tmp_path / "model")
+    again = load_policy(str(tmp_path / "model"))
+    assert type(again.model) is model
+    assert torch.allclose(logits(again), logits(policy), atol=1e-5)
+    assert not torch.allclose(logits(load_policy(str(tmp_path / "plain"))), logits(policy), atol=1e-3)
+    assert again.decode(again.prompt_ids(SOLVER)).endswith("<think>\n\n</think>\n\n")
 
 
 @needs_peft
