@@ -11,8 +11,9 @@ from typing import Any
 from agents.selfplay.arms import ARMS, spent
 from agents.selfplay.boards import open_boards
 from agents.selfplay.config import RunConfig
+from agents.selfplay.directory import open_directory
 from agents.selfplay.live import LiveView
-from agents.selfplay.loop import SelfPlay, open_directory
+from agents.selfplay.loop import SelfPlay
 from agents.selfplay.metrics import read_metrics
 from agents.selfplay.presets import PRESETS, PROFILES, configure
 from sesa_env.errors import ConfigError, SesaError

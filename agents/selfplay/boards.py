@@ -8,7 +8,7 @@ from torch.utils.tensorboard import SummaryWriter
 
 from agents.selfplay.config import RunConfig
 from agents.selfplay.metrics import scalars
-from sesa_env.errors import missing_extra
+from sesa_env.errors import ConfigError
 
 
 class Board(Protocol):
@@ -46,7 +46,7 @@ class WeightsAndBiases:
         try:
             import wandb  # type: ignore[import-not-found, unused-ignore]  # optional, and often absent
         except ImportError as error:
-            raise missing_extra("wandb", "train") from error
+            raise ConfigError("wandb is not installed; type: pip install wandb, or leave the option out") from error
         self._run = wandb.init(project=config.wandb, dir=str(out), config=config.to_json(), resume="allow")
 
     def show(self, row: Mapping[str, Any]) -> None:

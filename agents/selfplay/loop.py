@@ -30,13 +30,13 @@ from agents.selfplay.posing import Proposal, ReadyQuestions, Recent, Slot, mark_
 from agents.selfplay.row import learning_row, machine_row, memory_row, posing_row, solving_row
 from agents.selfplay.solving import Solved, retrieve, solve
 from agents.teacher import load_any_teacher
-from sesa_env.errors import ConfigError
 from sesa_env.memory.bank import SkillBank
 from sesa_env.memory.prime import mine, prime
 from sesa_env.memory.whole import whole_file
 from sesa_env.worlds import World, make_world
 
 SOLVER, CHALLENGER = "solver", "challenger"
+BOOTSTRAP = "bootstrap.json"
 RUN = "selfplay"
 """The name under which the bank keeps the run's counters."""
 
@@ -201,27 +201,39 @@ class SelfPlay:
 
     def _begin(self) -> None:
         """Primes the bank and writes the checkpoint that a run goes back to which is stopped before its next."""
-        played = 0
         if self.keeper is not None:
             if self.config.skills.primed:
                 prime(self.keeper.bank)
             if self.config.skills.bootstrap:
-                played = self._bootstrap(self.keeper)
-        _log.info("the bootstrap phase played %d questions", played)
+                row = self._bootstrap(self.keeper)
+                with whole_file(self.out / BOOTSTRAP) as part:
+                    part.write_text(json.dumps(row, sort_keys=True, indent=1) + "\n", encoding="utf-8")
         self.save()
 
-    def _bootstrap(self, keeper: Keeper) -> int:
-        """Plays questions before training; their failures give the mined cards (paper, section 4)."""
-        count = self.config.skills.bootstrap
+    def _bootstrap(self, keeper: Keeper) -> dict[str, Any]:
+        """Plays questions before training, without cards; their failures give the mined cards (paper, section 4).
+
+        Returns:
+            What was played and mined, in the terms of a row of metrics.
+        """
+        count, proposals = self.config.skills.bootstrap, list[Proposal]()
         if self._ready is not None:
             slots = self._ready.take(BEFORE_TRAINING, count)
         else:
-            found = propose(self.world, self.config, self.seats[CHALLENGER].policy, BEFORE_TRAINING, count)
-            slots = slots_of(mark_duplicates(found, set()), ReplayPool(), _without_refill(self.config), BEFORE_TRAINING)
+            proposed = propose(self.world, self.config, self.seats[CHALLENGER].policy, BEFORE_TRAINING, count)
+            proposals = mark_duplicates(proposed, set())
+            slots = slots_of(proposals, ReplayPool(), _without_refill(self.config), BEFORE_TRAINING)
         solved = solve(self.world, self.config, self.solver, slots, [[] for _ in slots], BEFORE_TRAINING)
-        groups = [group for item in judged(solved, self._judge) if (group := item.group) is not None]
-        mine(keeper.bank, groups, load_any_teacher(self.config.skills.teacher, self.world), self.config.skills.mined)
-        return len(slots)
+        solved = judged(solved, self._judge)
+        groups = [group for item in solved if (group := item.group) is not None]
+        report = mine(keeper.bank, groups, load_any_teacher(self.config.skills.teacher, self.world), self.config.skills.mined)
+        return {
+            **(posing_row(proposals, slots, []) if proposals else {}),
+            **solving_row(solved, self.config),
+            "failures": report.failures,
+            "mined": len(report.added),
+            "refused": dict(report.rejected),
+        }
 
     def save(self) -> None:
         """Writes a checkpoint."""
@@ -281,37 +293,3 @@ def _seat(policy: Policy, role: RoleConfig, seed: int) -> Seat:
 
 def _without_refill(config: RunConfig) -> RunConfig:
     return replace(config, questions=replace(config.questions, refill=False))
-
-
-def open_directory(config: RunConfig, out: Path, *, resume: bool) -> None:
-    """Makes a run's directory and writes its configuration, or sees to it that it holds this very run.
-
-    Raises:
-        ConfigError: the directory holds another run or something else, or this one and `resume` is False.
-    """
-    path, stored = out / "config.json", config.to_json()
-    if path.exists():
-        if not resume:
-            raise ConfigError(f"{out} holds a run already; type --resume to go on with it, or name another --out")
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if differing := [line for line in differences(found, stored) if line.split(":")[0].split(".")[0] not in FREE]:
-            raise ConfigError(f"--resume: {path} is another run's: " + "; ".join(differing))
-    elif out.exists() and any(out.iterdir()):
-        raise ConfigError(f"{out} is not empty and holds no run; expected a new or empty directory")
-    out.mkdir(parents=True, exist_ok=True)
-    with whole_file(path) as part:
-        part.write_text(json.dumps(stored, sort_keys=True, indent=1) + "\n", encoding="utf-8")
-
-
-FREE = ("updates", "guard", "tensorboard", "wandb")
-"""What may differ when a run goes on: how far, what stops it, and where its metrics are drawn."""
-
-
-def differences(old: Any, new: Any, path: str = "") -> list[str]:
-    """Lists the fields in which two JSON values differ, as "path: old -> new"."""
-    if isinstance(old, Mapping) and isinstance(new, Mapping):
-        keys = sorted(old.keys() | new.keys())
-        return [line for key in keys for line in differences(old.get(key), new.get(key), f"{path}.{key}".lstrip("."))]
-    if isinstance(old, list | tuple) and isinstance(new, list | tuple):
-        return [] if list(old) == list(new) else [f"{path}: {old!r} -> {new!r}"]
-    return [] if old == new else [f"{path}: {old!r} -> {new!r}"]

@@ -1,6 +1,5 @@
 """One update's row of metrics: what was posed, how it was solved, what both learners and the bank did."""
 
-import math
 import resource
 import sys
 from collections import Counter
@@ -14,7 +13,6 @@ from agents.selfplay.keeper import Boundary
 from agents.selfplay.posing import DUPLICATE, Proposal, Slot
 from agents.selfplay.solving import Solved
 from sesa_env.memory.base import CardHit
-from sesa_env.types import Question
 from sesa_env.validity import REJECT_REASONS
 
 _DIGITS = 10  # far below what differs between two steps, far above what JSON would cost
@@ -95,16 +93,6 @@ def machine_row() -> dict[str, Any]:
     """Returns the greatest memory that the process has used, in MiB."""
     unit = 1024**2 if sys.platform == "darwin" else 1024  # the system counts bytes there, KiB elsewhere
     return {"peak_memory_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit)}
-
-
-def families_of(questions: Sequence[Question]) -> dict[str, int]:
-    """Counts questions by family."""
-    return dict(sorted(Counter(map(family, questions)).items()))
-
-
-def not_finite(row: Mapping[str, Any]) -> list[str]:
-    """Returns the names of a row's figures that are no finite numbers."""
-    return [name for name, value in sorted(row.items()) if isinstance(value, float) and not math.isfinite(value)]
 
 
 def _tokens(role: str, rollouts: Sequence[Rollout]) -> dict[str, int]:

@@ -16,8 +16,9 @@ from agents.learner import TrainingError
 from agents.selfplay.__main__ import main, train
 from agents.selfplay.arms import budget, spent
 from agents.selfplay.checkpoint import Checkpoints
+from agents.selfplay.directory import open_directory
 from agents.selfplay.guard import CollapseError
-from agents.selfplay.loop import SelfPlay, open_directory
+from agents.selfplay.loop import SelfPlay
 from agents.selfplay.metrics import read_metrics, reproducible
 from agents.selfplay.presets import configure
 from sesa_env.errors import ConfigError, StoreError
