@@ -7,24 +7,20 @@ holds all turns with the game's observations between them. What was sampled is n
 
 import copy
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from transformers import AutoModelForCausalLM, AutoTokenizer
-from transformers.utils import logging
 
 from agents.adapters import AdaptersOff, LoraSettings, add_adapters, has_adapters, merged_state
+from agents.pretrained import find_device, load_pretrained, quiet
 from agents.prompts import FOLDER, Style, load_style
 from agents.stops import StopTags
 from sesa_env.errors import ConfigError
 from sesa_env.memory.whole import whole_directory
-from sesa_env.models import MODELS, model_path
 from sesa_env.players.base import View
 
 __all__ = ["LoraSettings", "ModelConfig", "Policy", "StopTags", "load_policy"]
@@ -206,7 +202,7 @@ class Policy:
         network = self.network
         setattr(network.config, _SAVED_STYLE, self.style.name if (FOLDER / self.style.name).is_dir() else None)
         state = merged_state(network) if has_adapters(self.model) else None
-        with whole_directory(directory) as part, _quiet():
+        with whole_directory(directory) as part, quiet():
             if state is None:
                 network.save_pretrained(part)
             else:
@@ -229,8 +225,7 @@ def load_policy(name: str, config: ModelConfig | None = None) -> Policy:
         ConfigError: there is no such model, it cannot be read or fetched, or the configuration does not fit it.
     """
     config = config or ModelConfig()
-    dtype = _DTYPES[config.dtype]
-    model, tokenizer = _load_tiny(dtype) if name == "tiny" else _load_pretrained(_source(name), dtype)
+    model, tokenizer = load_pretrained(name, _DTYPES[config.dtype])
     model.requires_grad_(True)
     style = load_style(_style_name(name, config, model))
     if config.gradient_checkpointing:
@@ -239,7 +234,7 @@ def load_policy(name: str, config: ModelConfig | None = None) -> Policy:
         enable({"use_reentrant": False})
     if config.lora is not None:
         model = add_adapters(model, config.lora, float32=config.dtype == "mixed")
-    return Policy(name, model.to(_device(config.device)).eval(), tokenizer, style, config)
+    return Policy(name, model.to(find_device(config.device)).eval(), tokenizer, style, config)
 
 
 def _decode(tokenizer: Any, ids: Sequence[int]) -> str:
@@ -247,65 +242,10 @@ def _decode(tokenizer: Any, ids: Sequence[int]) -> str:
     return text
 
 
-def _load_tiny(dtype: torch.dtype) -> tuple[Any, Any]:
-    try:
-        from agents.tiny import load_tiny
-    except ModuleNotFoundError as error:
-        raise ConfigError("model 'tiny': this checkout has no agents/tiny.py; update it, or take another model") from error
-    with _quiet():
-        model, tokenizer = load_tiny()
-    for weight in model.parameters():  # not model.to, which would round the rotary frequencies too
-        weight.data = weight.data.to(dtype)
-    return model, tokenizer
-
-
-def _source(name: str) -> str:
-    """The directory or hub id behind a name."""
-    if name in MODELS:
-        return str(model_path(name))
-    if (name and Path(name).is_dir()) or re.fullmatch(r"[\w.-]+/[\w.-]+", name):
-        return name
-    known = ", ".join(["tiny", *sorted(MODELS)])
-    raise ConfigError(f"model: expected {known}, the path of a transformers directory or a hub id OWNER/NAME; got {name!r}")
-
-
-def _load_pretrained(source: str, dtype: torch.dtype) -> tuple[Any, Any]:
-    try:
-        with _quiet():
-            loaded: Any = AutoModelForCausalLM.from_pretrained(source, dtype=dtype, output_loading_info=True)
-            model, report = loaded
-            _require_all_weights(report["missing_keys"])
-            return model, AutoTokenizer.from_pretrained(source)
-    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
-        reason = str(error).strip().splitlines()[0]
-        if Path(source).is_dir():
-            raise ConfigError(f"model: {source} cannot be loaded as a transformers directory: {reason}") from error
-        raise ConfigError(
-            f"model: {source!r} is no directory here and could not be had from the Hugging Face hub: {reason} "
-            f"Without a network, type on a machine with one: hf download {source} --local-dir DIR, copy DIR, and give its path."
-        ) from error
-
-
-def _require_all_weights(missing: Collection[str]) -> None:
-    if missing:  # transformers would go on with random ones
-        raise ValueError(f"its files lack {len(missing)} weights, the first of them {min(missing)}.")
-
-
 def _style_name(name: str, config: ModelConfig, model: Any) -> str:
     if config.style != "auto":
         return config.style
     return "tiny" if name == "tiny" else getattr(model.config, _SAVED_STYLE, None) or "tags"
-
-
-def _device(name: str) -> torch.device:
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
-    try:
-        device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:  # torch asserts that it was built for a device
-        raise ConfigError(f"device: expected auto, cpu, cuda or another that torch has here; got {name!r}: {error}") from error
-    return device
 
 
 def _eos_ids(model: Any, tokenizer: Any) -> list[int]:
@@ -342,15 +282,3 @@ def _plain_copy(network: Any, state: Mapping[str, torch.Tensor]) -> Any:
     plain.tie_weights()
     plain.generation_config = network.generation_config
     return plain
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keeps transformers' progress bars out of logs and live views."""
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    try:
-        yield
-    finally:
-        if shown:
-            logging.enable_progress_bar()  # type: ignore[no-untyped-call]

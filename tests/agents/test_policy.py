@@ -178,10 +178,8 @@ def test_a_directory_is_a_name(saved):
 
 
 def test_tiny_is_a_name(monkeypatch):
-    module = type(sys)("agents.tiny")
     tokenizer = TOKENIZERS["words"]()
-    module.load_tiny = lambda: (toy_model(tokenizer), tokenizer)
-    monkeypatch.setitem(sys.modules, "agents.tiny", module)
+    monkeypatch.setattr("agents.pretrained.load_tiny", lambda: (toy_model(tokenizer), tokenizer))
     policy = load_policy("tiny", ModelConfig(dtype="bfloat16", device="cpu"))
     assert policy.style.name == "tiny"
     assert {weight.dtype for weight in policy.model.parameters()} == {torch.bfloat16}

@@ -1,0 +1,100 @@
+"""Models and tokenizers by name, as transformers loads them; and the device to put them on."""
+
+import re
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers.utils import logging
+
+from agents.tiny import load_tiny
+from sesa_env.errors import ConfigError
+from sesa_env.models import MODELS, model_path
+
+
+def load_pretrained(name: str, dtype: torch.dtype) -> tuple[Any, Any]:
+    """Loads a model and its tokenizer.
+
+    Args:
+        name: as for `agents.policy.load_policy`.
+        dtype: of the weights.
+
+    Returns:
+        The transformers model, on the CPU, in evaluation mode; its tokenizer.
+
+    Raises:
+        ConfigError: there is no such model, or it cannot be read or fetched.
+    """
+    return _load_tiny(dtype) if name == "tiny" else _load_directory(_source(name), dtype)
+
+
+def _load_tiny(dtype: torch.dtype) -> tuple[Any, Any]:
+    with quiet():
+        model, tokenizer = load_tiny()
+    for weight in model.parameters():  # not model.to, which would round the rotary frequencies too
+        weight.data = weight.data.to(dtype)
+    return model, tokenizer
+
+
+def _source(name: str) -> str:
+    """The directory or hub id behind a name."""
+    if name in MODELS:
+        return str(model_path(name))
+    if (name and Path(name).is_dir()) or re.fullmatch(r"[\w.-]+/[\w.-]+", name):
+        return name
+    known = ", ".join(["tiny", *sorted(MODELS)])
+    raise ConfigError(f"model: expected {known}, the path of a transformers directory or a hub id OWNER/NAME; got {name!r}")
+
+
+def _load_directory(source: str, dtype: torch.dtype) -> tuple[Any, Any]:
+    try:
+        with quiet():
+            loaded: Any = AutoModelForCausalLM.from_pretrained(source, dtype=dtype, output_loading_info=True)
+            model, report = loaded
+            _require_all_weights(report["missing_keys"])
+            return model, AutoTokenizer.from_pretrained(source)
+    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+        reason = str(error).strip().splitlines()[0]
+        if Path(source).is_dir():
+            raise ConfigError(f"model: {source} cannot be loaded as a transformers directory: {reason}") from error
+        raise ConfigError(
+            f"model: {source!r} is no directory here and could not be had from the Hugging Face hub: {reason} "
+            f"Without a network, type on a machine with one: hf download {source} --local-dir DIR, copy DIR, and give its path."
+        ) from error
+
+
+def _require_all_weights(missing: Collection[str]) -> None:
+    if missing:  # transformers would go on with random ones
+        raise ValueError(f"its files lack {len(missing)} weights, the first of them {min(missing)}.")
+
+
+def find_device(name: str) -> torch.device:
+    """Returns the torch device of a name; "auto" is an accelerator where there is one, else the CPU.
+
+    Raises:
+        ConfigError: torch has no such device here.
+    """
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:  # torch asserts that it was built for a device
+        raise ConfigError(f"device: expected auto, cpu, cuda or another that torch has here; got {name!r}: {error}") from error
+    return device
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keeps transformers' progress bars out of logs and live views."""
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
