@@ -435,3 +435,44 @@ def test_evidence_not_in_the_corpus_is_left_out():
     game.act(WRONG)
     assert game.group.evidence == (PASSAGES[1],)
     assert ToyCorpus(PASSAGES).find("gone") is None
+
+
+def test_a_solver_that_is_cut_off_ends_as_out_of_turns():
+    game, other = solver_game(max_turns=2), solver_game(max_turns=2)
+    game.act(SEARCH)
+    other.act(SEARCH)
+    cut, spent = game.cut_off("no room \ud800 to"), other.act(SEARCH)
+    assert (cut.event, cut.truncated, cut.reward) == (spent.event, spent.truncated, spent.reward) == ("out_of_turns", True, 0.0)
+    assert game.attempts[0].texts == (SEARCH, "no room ? to")
+    assert (game.attempts[0].end, game.attempts[0].malformed, game.attempts[0].correct) == ("out_of_turns", True, False)
+    assert game.state.rewards == other.state.rewards
+    assert game.actor is None
+
+
+def test_cutting_off_ends_one_attempt_of_a_group():
+    game = solver_game(group_size=2)
+    game.cut_off(RIGHT)  # what was written is not looked at
+    assert game.actor is Role.SOLVER
+    game.act(RIGHT)
+    assert [attempt.correct for attempt in game.attempts] == [False, True]
+
+
+def test_a_challenger_that_is_cut_off_posed_no_question():
+    game = challenger_game()
+    outcome = game.cut_off()
+    assert (outcome.event, outcome.truncated, outcome.text) == ("rejected:no_question", True, "")
+    assert game.state.reject_reason == "no_question"
+    assert game.actor is None
+
+
+def test_only_a_running_turn_can_be_cut_off():
+    game = solver_game()
+    game.submit(SEARCH)
+    with pytest.raises(SesaError, match="a search is pending"):
+        game.cut_off()
+    game.resume(())
+    with pytest.raises(SesaError, match="expected a string; got NoneType"):
+        game.cut_off(None)
+    game.cut_off()
+    with pytest.raises(SesaError, match="no episode is running"):
+        game.cut_off()
