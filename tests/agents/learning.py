@@ -45,15 +45,15 @@ class Seat:
         return Seat(copy.deepcopy(self.model).requires_grad_(False))
 
 
-def rollout(rng, *, turns=(3, 4), prompt=6, observation=5, logprobs=True):
+def rollout(rng, *, turns=(3, 4), prompt=6, observation=5, logprobs=True, vocabulary=VOCABULARY):
     """Ids and mask of a rollout whose turns have these lengths."""
-    ids, sampled, spans = [int(i) for i in rng.integers(3, VOCABULARY, prompt)], [False] * prompt, []
+    ids, sampled, spans = [int(i) for i in rng.integers(3, vocabulary, prompt)], [False] * prompt, []
     for number, length in enumerate(turns):
         if number:
-            ids += [int(i) for i in rng.integers(3, VOCABULARY, observation)]
+            ids += [int(i) for i in rng.integers(3, vocabulary, observation)]
             sampled += [False] * observation
         spans.append((len(ids), len(ids) + length))
-        ids += [int(i) for i in rng.integers(3, VOCABULARY, length)]
+        ids += [int(i) for i in rng.integers(3, vocabulary, length)]
         sampled += [True] * length
     values = tuple(float(v) if mark else 0.0 for v, mark in zip(rng.uniform(-5, -3, len(ids)), sampled, strict=True))
     texts = tuple("" for _ in spans)

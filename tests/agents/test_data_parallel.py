@@ -13,6 +13,7 @@ pytest.importorskip("accelerate")
 
 from tests.agents.data_parallel_worker import CASES, train
 
+pytestmark = pytest.mark.slow  # two processes, each of which imports torch and transformers
 ROOT = Path(__file__).parents[2]
 
 
