@@ -9,7 +9,7 @@ from sesa_env.errors import ConfigError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 # A player may have an "@" of its own, as openai:MODEL@URL has: what parts it from the bank is the first "@" before a bank.
-_SPLIT = re.compile(r"(?P<player>.+?)@(?P<bank>seeds|none|loop|blind|(?:loop|blind|file):.+)")
+_SPLIT = re.compile(r"(?P<player>.*?)@(?P<bank>seeds|none|loop|blind|(?:loop|blind|file):.+)")
 _BANKS = "'loop', 'blind', 'loop:PLAYER', 'blind:PLAYER', 'seeds', 'file:PATH' or 'none'"
 
 

@@ -20,6 +20,10 @@ PACKAGES = (
     "pyarrow",
     "sentence-transformers",
     "torch",
+    "transformers",
+    "tokenizers",
+    "peft",
+    "openai",
 )
 
 

@@ -1,6 +1,6 @@
 """Which units a run consists of, a function of its configuration and of how many questions there are."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -48,21 +48,18 @@ def make_plan(config: RunConfig, available: Mapping[str, int]) -> Plan:
     """
     playing = contenders(config)
     banks = {each.bank: BankUnit(each.bank, each.request) for each in playing if each.request is not None}
+    # All of one contender's together: a process then loads its model once.
     evaluations = tuple(
-        unit for arm in config.arms for name in BENCHMARKS for unit in _of_arm(config, playing, arm.name, name, available)
+        unit for each in playing for name in BENCHMARKS for unit in _shards(config, each, name, available[name])
     )
     judged = (JudgeUnit(f"judge-{unit.id}", unit.id, config.judge) for unit in evaluations if config.judge)
     return Plan(tuple(banks.values()), evaluations, tuple(judged))
 
 
-def _of_arm(
-    config: RunConfig, playing: Sequence[Contender], arm: str, benchmark: str, available: Mapping[str, int]
-) -> Iterator[EvalUnit]:
-    questions = min(config.questions[benchmark], available[benchmark])
-    for each in playing:
-        if each.arm == arm:
-            for start in range(0, questions, config.shard):
-                yield _evaluation(config, each, benchmark, questions, start)
+def _shards(config: RunConfig, playing: Contender, benchmark: str, available: int) -> Iterator[EvalUnit]:
+    questions = min(config.questions[benchmark], available)
+    for start in range(0, questions, config.shard):
+        yield _evaluation(config, playing, benchmark, questions, start)
 
 
 def _evaluation(config: RunConfig, playing: Contender, benchmark: str, questions: int, start: int) -> EvalUnit:

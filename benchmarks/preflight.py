@@ -1,10 +1,11 @@
 """What is checked and measured before a run starts: data, players, and about how long it will take."""
 
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agents.names import names_model
+from agents.names import local_model, names_model
 from agents.players import open_player
 from benchmarks.config import RunConfig
 from benchmarks.contenders import Contender, contenders
@@ -86,11 +87,22 @@ def _time_questions(config: RunConfig, playing: Contender, sample: list[Question
     return (time.perf_counter() - started) / len(sample)
 
 
+def default_workers(config: RunConfig) -> int:
+    """Returns one process a core; one in all where models share an accelerator, since each process would load its own."""
+    names = [config.judge, *(each.player for each in contenders(config))]
+    if any(local_model(name) for name in names):
+        import torch
+
+        if torch.cuda.is_available():
+            return 1
+    return os.cpu_count() or 1
+
+
 def estimate_seconds(config: RunConfig, plan: Plan, found: Preflight, workers: int) -> float:
     """Estimates how long the units take, from the pace of a few questions, the loop's games and the worlds: a guess."""
     play = sum((unit.stop - unit.start) * len(unit.modes) * found.question_seconds[unit.arm] for unit in plan.evaluations)
-    pace = max(found.question_seconds.values())
+    paces = {arm.player: found.question_seconds[arm.name] for arm in config.arms}
     loops = [unit.request for unit in plan.banks if unit.request.player]
-    games = sum(_LOOP_COST * request.steps * request.questions for request in loops)
+    games = sum(_LOOP_COST * each.steps * each.questions * paces.get(each.player, min(paces.values())) for each in loops)
     worlds = found.world_seconds * len(config.seeds) * (1 + workers)
-    return (play + games * pace + worlds) / workers + 5.0
+    return (play + games + worlds) / workers + 5.0

@@ -7,7 +7,6 @@ python benchmarks/run_all.py --trained RUN [RUN ...]
 
 import argparse
 import json
-import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -30,7 +29,7 @@ from benchmarks.config import PRESETS, RunConfig, make_config, make_trained_conf
 from benchmarks.directory import begin, check_directory  # noqa: E402 - comes after limit_threads
 from benchmarks.engine import run_units  # noqa: E402 - comes after limit_threads
 from benchmarks.plan import make_plan  # noqa: E402 - comes after limit_threads
-from benchmarks.preflight import check, estimate_seconds, require_extras  # noqa: E402 - comes after limit_threads
+from benchmarks.preflight import check, default_workers, estimate_seconds, require_extras  # noqa: E402 - comes after limit_threads
 from benchmarks.progress import print_outcome, print_plan, progress_bars  # noqa: E402 - comes after limit_threads
 from benchmarks.suites import SUITES  # noqa: E402 - comes after limit_threads
 from benchmarks.trained import read_runs  # noqa: E402 - comes after limit_threads
@@ -69,7 +68,9 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--questions", type=int, metavar="N", help="questions a benchmark (default: the preset's)")
     parser.add_argument("--out", default="", metavar="DIR", help="where to write (default: runs/SUITE-PRESET)")
     parser.add_argument("--resume", action="store_true", help="finish the run in --out")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (default: one a core)")
+    parser.add_argument(
+        "--workers", type=int, metavar="N", help="processes (default: one a core; one in all for models on an accelerator)"
+    )
     return parser.parse_args(arguments)
 
 
@@ -100,21 +101,22 @@ def run(options: argparse.Namespace) -> None:
         SesaError: a mistake in the options or the data, found before anything runs; or a failure that the message explains.
     """
     require_extras()
-    if options.workers < 1:
+    if options.workers is not None and options.workers < 1:
         raise ConfigError(f"--workers must be at least 1, but is {options.workers}")
     config = _config(options)
     root = Path(options.out or f"runs/{'trained' if config.trained else config.suite}-{config.preset}")
     check_directory(root, config, options.resume)
     found = check(config)
     plan = make_plan(config, found.available)
+    workers = options.workers or default_workers(config)
     environments = begin(root, config, plan, found.world)
-    print_plan(root, config, plan, options.workers, estimate_seconds(config, plan, found, options.workers))
+    print_plan(root, config, plan, workers, estimate_seconds(config, plan, found, workers))
     if len(environments) > 1:
         sys.stderr.write("note: some units were made by other code or packages than these; see environment.json\n")
     with progress_bars() as bar:
         for name, units in (("Banks", plan.banks), ("Evaluation", plan.evaluations), ("Judge", plan.judgements)):
             if units:
-                run_units(units, root, options.workers, bar(name, len(units)))
+                run_units(units, root, workers, bar(name, len(units)))
     from benchmarks.outcome import write_outcome  # loads matplotlib: only when there is something to draw
 
     print_outcome(root, write_outcome(root, config, plan, environments)[0])

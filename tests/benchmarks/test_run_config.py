@@ -105,7 +105,9 @@ def test_real_data_has_no_train_entities_so_every_bank_is_written_by_hand():
     assert {arm.bank for arm in made.arms} == {"seeds"}
     for bank in ("", "@seeds"):
         assert make_config("flashrag", "smoke", parse_arms([f"a=skilled{bank}"]), data="x").arms[0].bank == "seeds"
-    with pytest.raises(ConfigError, match="flashrag has no train entities to distil from; expected @seeds, @none or @file:PATH, got @loop"):
+    with pytest.raises(
+        ConfigError, match="flashrag has no train entities to distil from; expected @seeds, @none or @file:PATH, got @loop"
+    ):
         make_config("flashrag", "smoke", parse_arms(["a=skilled@loop"]), data="x")
 
 
