@@ -342,7 +342,7 @@ def test_a_configuration_that_cannot_be_is_refused(change):
 
 
 def test_every_field_of_the_configuration_has_a_bound_or_a_choice():
-    from agents import learner as module
+    from agents import learner_config as module
 
     named = module._CHOICES.keys() | module._BOUNDS.keys()
     assert {field.name for field in fields(LearnerConfig)} - named == {"score_all", "kl_corrected"}
