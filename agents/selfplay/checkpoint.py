@@ -26,7 +26,7 @@ from agents.learner import Learner
 from agents.policy import Policy
 from sesa_env.errors import StoreError
 from sesa_env.memory.bank import SkillBank
-from sesa_env.memory.whole import whole_directory
+from sesa_env.memory.whole import whole_directory, whole_file
 
 FOLDER, STATE, BANK = "checkpoints", "state.json", "bank.sqlite"
 KEPT = 2
@@ -101,13 +101,13 @@ class Checkpoints:
         if seat.learner is not None:
             seat.learner.load_state_dict(torch.load(self._path(updates) / f"{role}.pt", weights_only=True))
 
-    def restore_bank(self, updates: int, path: Path) -> None:
-        """Puts a checkpoint's bank in the place of the run's, whatever that has become since."""
+    def restore_bank(self, updates: int | None, path: Path) -> None:
+        """Puts a checkpoint's bank in the place of the run's, whatever that has become since; without one there is none yet."""
         for end in ("-wal", "-shm", "-journal", ""):
             path.with_name(path.name + end).unlink(missing_ok=True)
-        copy = path.with_name(path.name + ".part")
-        shutil.copyfile(self._path(updates) / BANK, copy)
-        os.replace(copy, path)
+        if updates is not None:
+            with whole_file(path) as part:
+                shutil.copyfile(self._path(updates) / BANK, part)
 
     def newest_healthy(self) -> int | None:
         """Returns the newest checkpoint that a collapsed Challenger may go back to."""

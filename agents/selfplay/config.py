@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from agents.learner import LearnerConfig
+from agents.learner_config import LearnerConfig
 from agents.policy import ModelConfig
 from agents.rollout import Sampling
 from sesa_env.errors import ConfigError

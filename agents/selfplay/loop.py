@@ -66,9 +66,7 @@ class SelfPlay:
         self._ready = None if config.questions.source == "challenger" else ReadyQuestions(self.world, config)
         self._judge: Judge | None = None if config.judge is None else open_judge(config.judge)
         updates = self.checkpoints.latest()
-        if updates is not None:
-            self._restore_files(updates)
-        self.keeper = self._open_keeper()
+        self.keeper = self._open_keeper(updates)
         self.metrics = MetricsFile(out / METRICS, updates or 0)
         if updates is None:
             self._begin()
@@ -192,10 +190,12 @@ class SelfPlay:
 
     # ---- beginning, going on, ending ------------------------------------------------------------------------------
 
-    def _open_keeper(self) -> Keeper | None:
+    def _open_keeper(self, updates: int | None) -> Keeper | None:
+        """Opens the bank of a checkpoint, or an empty one: what was done before the first checkpoint counts for nothing."""
         skills = self.config.skills
         if not skills.enabled:
             return None
+        self.checkpoints.restore_bank(updates, self.out / BANK)
         bank = SkillBank.open(self.out / BANK, skills.bank, skills.embedder, run=RUN)
         return Keeper(bank, skills, load_any_teacher(skills.teacher, self.world))
 
@@ -246,10 +246,6 @@ class SelfPlay:
             "keeper": self.keeper.state_dict() if self.keeper else None,
         }
         self.checkpoints.write(self.step, self.seats, self.keeper.bank if self.keeper else None, state)
-
-    def _restore_files(self, updates: int) -> None:
-        if self.config.skills.enabled:
-            self.checkpoints.restore_bank(updates, self.out / BANK)
 
     def _restore(self, updates: int) -> None:
         state = self.checkpoints.state(updates)
