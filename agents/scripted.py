@@ -1,4 +1,4 @@
-"""The loop with scripted players: the Challenger poses, the Solver group answers, failures become Skill Cards (paper, sections 1 to 4).
+"""The loop with scripted players: one poses, one answers, failures become Skill Cards (paper, sections 1 to 4).
 
     python -m agents.scripted --steps 40 --out results/loop
 
