@@ -1,4 +1,3 @@
-# ruff: noqa: E402 - imports that need what is skipped for follow the skip
 """Sampled tokens a CPU second of rollouts: our engine against calling `generate` anew in each turn, side by side.
 
 Same model, prompts, stops and observations of 60 ids; greedy, so both write the very same ids, and sampled. A share of the

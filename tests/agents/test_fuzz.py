@@ -1,4 +1,3 @@
-# ruff: noqa: E402 - imports that need what is skipped for follow the skip
 """Whatever a player writes, nothing is raised and no mask slips: 10,000 hostile episodes through game and rollout."""
 
 import random

@@ -1,4 +1,3 @@
-# ruff: noqa: E402 - imports that need what is skipped for follow the skip
 """Rollouts are exact in ids: the mask never slips, the game gets what was sampled, a full pass scores it alike."""
 
 from dataclasses import replace

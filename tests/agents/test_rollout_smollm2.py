@@ -1,4 +1,3 @@
-# ruff: noqa: E402 - imports that need what is skipped for follow the skip
 """Rollouts of SmolLM2, a real language model: the invariants hold as they do for toys."""
 
 from dataclasses import replace
