@@ -87,4 +87,4 @@ def spent(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """Adds up what a run has spent by its metrics: updates, questions and rollouts, searches and tokens of both seats."""
     names = ("questions", "rollouts", "proposed", "solver_searches", "challenger_searches")
     tokens = tuple(f"{role}_tokens_{kind}" for role in ("solver", "challenger") for kind in ("sampled", "read"))
-    return {"updates": len(rows)} | {name: sum(row[name] for row in rows) for name in (*names, *tokens)}
+    return {"updates": len(rows)} | {name: sum(row.get(name, 0) for row in rows) for name in (*names, *tokens)}

@@ -53,11 +53,11 @@ def opened(out):
 def test_a_run_leaves_metrics_policies_a_bank_and_its_configuration(finished):
     rows = read_metrics(finished)
     assert [row["step"] for row in rows] == [0, 1, 2]
-    assert spent(rows)["rollouts"] == budget(small(updates=3))["rollouts"]
+    assert 0 < spent(rows)["rollouts"] <= budget(small(updates=3))["rollouts"]
     for row in rows:
         assert row["valid"] + sum(row["rejected"].values()) == row["proposed"] == 4
-        assert sum(row["solve_rates"]) == row["questions"] == 4
-        assert row["solver_tokens_sampled"] > 0
+        assert sum(row["solve_rates"]) == row["questions"] == (4 if row["valid"] or row["replayed"] else 0)
+        assert (row["solver_tokens_sampled"] > 0) == (row["questions"] > 0)
         assert row["solve_s"] > 0
     assert json.loads((finished / "config.json").read_text())["world_options"]["n_targets"] == 50
     with opened(finished) as bank:
@@ -106,7 +106,9 @@ def test_arms_play_what_they_say(arm, tmp_path):
     assert (out / "bank.sqlite").exists() == (arm not in ("ssp", "oracle"))
     assert (out / "challenger").exists() == (arm not in ("skillrl", "oracle"))
     assert ("challenger_loss" in (rows or [{}])[0]) == (arm in ("ssp", "leak"))
-    assert all(row["questions"] == 4 for row in rows)
+    if arm in ("skillrl", "oracle"):
+        assert spent(rows)["rollouts"] == budget(small(arm))["rollouts"]
+        assert all("valid" not in row for row in rows)
 
 
 def test_a_finite_set_comes_again_and_a_stream_does_not(tmp_path):
@@ -231,7 +233,7 @@ def test_the_command_line_trains(tmp_path, capsys):
         arguments += ["--set", f"{name}={value}"]
     assert main(arguments) == 0
     captured = capsys.readouterr()
-    assert json.loads(captured.out)["spent"]["rollouts"] == 4
+    assert json.loads(captured.out)["spent"]["proposed"] == 2
     assert "ssp 1/1" in captured.err
 
 
