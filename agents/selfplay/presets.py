@@ -15,7 +15,7 @@ _QUICK: Overrides = {
     "model": "tiny",
     "updates": 200,
     # The world and the rules of tiny's warm start, on other seeds.
-    "world_options": {**QUICK_WORLD, "n_targets": 3000, "n_questions": 0},
+    "world_options": {**QUICK_WORLD, "n_targets": 600, "n_questions": 0},
     # An invalid question must cost: at 0, like a duplicate, the Challenger stops posing valid ones.
     "rules": merged(asdict(QUICK_RULES), {"group_size": 6, "reward": {"invalid": -0.3}}),
     "questions": {"per_update": 16, "duplicate_reward": 0.0, "repetition_penalty": 1.0},
@@ -35,13 +35,13 @@ PRESETS: Mapping[str, Overrides] = {
     # Minutes on one core.
     "quick": _QUICK,
     # A longer run on a larger world.
-    "small": merged(_QUICK, {"updates": 400, "world_options": {"size": 3000, "n_targets": 20000}, "checkpoint_every": 50}),
+    "small": merged(_QUICK, {"updates": 400, "world_options": {"size": 6000, "n_targets": 1800}, "checkpoint_every": 50}),
     # The paper's numbers (section 8); what it does not give is this project's. The corpus is for the user to name: the paper's
     # 50,000 targets over Wikipedia are world="flashrag" with their directory and file of targets.
     "paper": {
         "model": "Qwen/Qwen3-4B",
         "updates": 150,
-        "world_options": {"size": 100_000, "relations": 128, "n_targets": 50_000, "n_questions": 0},
+        "world_options": {"size": 200_000, "relations": 128, "n_targets": 50_000, "n_questions": 0},
         "rules": {"group_size": 5, "max_turns": 10, "challenger_max_turns": 10, "top_k": 3},
         "policy": {"dtype": "bfloat16", "gradient_checkpointing": True},
         "questions": {"per_update": 256, "pool_reset": 10, "duplicate_reward": 0.0, "repetition_penalty": 0.0},
