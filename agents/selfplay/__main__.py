@@ -3,6 +3,7 @@
 import argparse
 import json
 import logging
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -71,6 +72,12 @@ def parse_setting(text: str) -> dict[str, Any]:
     return dict(read)
 
 
+def default_directory(config: RunConfig) -> Path:
+    """Returns where a run goes that no `--out` places."""
+    model = re.sub(r"[^A-Za-z0-9.-]+", "-", Path(config.model).name)
+    return Path("runs", "selfplay", f"{config.preset}-{model}-{config.arm}-s{config.seed}")
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m agents.selfplay", description="Trains Challenger and Solver in self-play with a skill memory."
@@ -81,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--profile", choices=sorted(PROFILES), help="settings for a size of model; default: by the model")
     parser.add_argument("--updates", type=int, help="updates to make; default: the preset's")
     parser.add_argument("--seed", type=int, default=0, help="of all randomness (default: %(default)s)")
-    parser.add_argument("--out", required=True, help="the run's directory")
+    parser.add_argument("--out", help="the run's directory; default: runs/selfplay/PRESET-MODEL-ARM-sSEED")
     parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint in --out")
     parser.add_argument(
         "--set", action="append", default=[], metavar="FIELD=JSON", dest="settings",
@@ -108,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             seed=options.seed,
             settings=[parse_setting(text) for text in options.settings],
         )
-        out = train(config, options.out, resume=options.resume)
+        out = train(config, options.out or default_directory(config), resume=options.resume)
     except SesaError as error:
         sys.stderr.write(f"selfplay: {error}\n")
         return 2

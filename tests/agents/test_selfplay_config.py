@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from agents.selfplay.__main__ import main, parse_setting
+from agents.selfplay.__main__ import default_directory, main, parse_setting
 from agents.selfplay.arms import ARMS, arm_overrides, budget, check_equal_budgets, merged, spent
 from agents.selfplay.config import GuardConfig, QuestionConfig, RunConfig, SkillConfig
 from agents.selfplay.presets import PRESETS, configure, profile_of
@@ -120,3 +120,11 @@ def test_the_command_line_says_what_is_wrong(tmp_path, capsys):
     assert main(["--out", str(tmp_path / "run"), "--set", "questions.per_update=0"]) == 2
     assert "questions.per_update: expected at least 1; got 0" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+def test_runs_that_differ_go_to_different_directories():
+    runs = [configure(), configure(seed=1), configure(arm="ssp"), configure(model="Qwen/Qwen3-4B"), configure("small")]
+    names = [default_directory(config).as_posix() for config in runs]
+    assert names[0] == "runs/selfplay/quick-tiny-sesa-s0"
+    assert names[3] == "runs/selfplay/quick-Qwen3-4B-sesa-s0"
+    assert len(set(names)) == len(names)
