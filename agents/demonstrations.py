@@ -52,9 +52,9 @@ class Recipe:
     """How many of them have a long tail of relations, all asked about alike, so that every word of the language is met."""
     tail_relations: int = 120
     """Relations of those."""
-    known: float = 0.5
+    known: float = 0.6
     """How often the words of the most popular relation are known."""
-    known_ranks: int = 24
+    known_ranks: int = 28
     """How many relations are known at all: the chance falls in a straight line to none."""
     carded: float = 0.6
     """The share of Solver episodes that are shown cards."""

@@ -113,7 +113,7 @@ def tiny_model(shape: TinyShape = TinyShape(), seed: int = 0) -> LlamaForCausalL
         pad_token_id=names.index(PAD),
         eos_token_id=names.index(EOS),
         bos_token_id=None,
-        initializer_range=0.02,
+        initializer_range=shape.hidden**-0.5,  # so that a narrow model's attention is not even at the start
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

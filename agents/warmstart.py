@@ -5,8 +5,8 @@
     python -m agents.warmstart --check agents/tiny_warm_start          # pass rates of a saved policy
 
 Challenger and Solver both begin from the result. A demonstration goes through the same prompts, styles and chat templates as a
-rollout, is tokenised piece by piece as a rollout's pieces are, and the loss is on the demonstrator's own tokens alone. Stopped
-at any point, the same command goes on where the last checkpoint was.
+rollout, and is tokenised piece by piece as a rollout's pieces are. Stopped at any point, the same command goes on where the
+last checkpoint was.
 """
 
 import argparse
@@ -25,6 +25,7 @@ from agents.passrates import DEVELOPMENT_SEED, pass_rates
 from agents.policy import ModelConfig, Policy, load_policy
 from agents.prompts import load_style
 from agents.tiny import TinyShape, tiny_model, tiny_tokenizer
+from agents.tiny_names import Renamer
 from sesa_env.errors import ConfigError
 from sesa_env.memory.whole import whole_file
 from sesa_env.plain import build
@@ -47,16 +48,24 @@ class WarmStart:
     """What the demonstrations are like."""
     demonstrations: int = 20_000
     """How many different ones; gone through again and again in new orders."""
-    steps: int = 2_000
+    steps: int = 3_000
     """Optimiser steps."""
     batch: int = 32
     """Demonstrations of one step."""
-    rate: float = 2e-3
+    rate: float = 3e-3
     """Highest learning rate; it climbs for `climb` steps and falls to a twentieth along half a cosine."""
     climb: int = 100
     """Steps from nought to the highest learning rate."""
     max_grad_norm: float = 1.0
     """Longer gradients are shortened to this."""
+    read_weight: float = 0.3
+    """Weight in the loss of a token that the demonstrator only read; its own have 1. Copying is learnt sooner from both."""
+    renamed: bool = True
+    """`tiny` only: each time a demonstration is used, its invented names are drawn anew (`tiny_names`)."""
+    short_steps: int = 1_500
+    """First steps, on short demonstrations alone: what all need is learnt there at half the price."""
+    short_ids: int = 64
+    """The longest of those, in ids."""
     seed: int = 0
     """Of the weights, the demonstrations and their order."""
 
@@ -113,21 +122,29 @@ def batches(lengths: Sequence[int], batch: int, epoch: int, seed: int) -> list[l
     return [rows[place] for place in torch.randperm(len(rows), generator=draw).tolist()]
 
 
-def loss_of(policy: Policy, lessons: Sequence[Lesson]) -> torch.Tensor:
-    """Returns the mean negative log-likelihood of the demonstrators' tokens, a scalar."""
+def loss_of(policy: Policy, lessons: Sequence[Lesson], read_weight: float = 0.0) -> torch.Tensor:
+    """Returns the weighted mean of the tokens' negative log-likelihoods, a scalar.
+
+    Args:
+        policy: whose.
+        lessons: at least one.
+        read_weight: weight of the tokens that the demonstrator did not write, in [0, 1]; the others have 1.
+    """
     width = max(len(row.ids) for row in lessons)
     ids = torch.zeros((len(lessons), width), dtype=torch.long)
-    real, wanted = torch.zeros_like(ids), torch.zeros_like(ids, dtype=torch.bool)
+    real, weight = torch.zeros_like(ids), torch.zeros(ids.shape)
     for place, row in enumerate(lessons):
         ids[place, : len(row.ids)] = torch.tensor(row.ids)
         real[place, : len(row.ids)] = 1
-        wanted[place, : len(row.ids)] = torch.tensor(row.written)
-    ids, real, wanted = (tensor.to(policy.device) for tensor in (ids, real, wanted))
+        weight[place, : len(row.ids)] = torch.where(torch.tensor(row.written), 1.0, read_weight)
+    ids, real, weight = (tensor.to(policy.device) for tensor in (ids, real, weight))
     network = policy.network
     hidden = network.model(input_ids=ids, attention_mask=real).last_hidden_state
-    before = wanted[:, 1:]  # the state before a token predicts it; logits are made where they are needed only
-    logits = network.lm_head(hidden[:, :-1][before])
-    return torch.nn.functional.cross_entropy(logits.float(), ids[:, 1:][before])
+    wanted = weight[:, 1:] > 0  # the state before a token predicts it; logits are made where they are needed only
+    logits = network.lm_head(hidden[:, :-1][wanted])
+    losses = torch.nn.functional.cross_entropy(logits.float(), ids[:, 1:][wanted], reduction="none")
+    weights = weight[:, 1:][wanted]
+    return (losses * weights).sum() / weights.sum()
 
 
 def rate_at(settings: WarmStart, step: int) -> float:
@@ -163,40 +180,52 @@ class Training:
         weights = [weight for weight in self.policy.model.parameters() if weight.requires_grad]
         self.optimiser = torch.optim.AdamW(weights, lr=settings.rate, betas=(0.9, 0.98), weight_decay=0.0)
         self.weights, self.step = weights, 0
-        self._epoch: tuple[int, list[list[int]]] = (-1, [])
+        self._epoch: tuple[int, int, list[list[int]]] = (-1, -1, [])
+        self._renamer = Renamer() if settings.model == "tiny" and settings.renamed else None
         self._take_up()
 
     def run(self, checkpoint_every: int = 200) -> None:
-        """Trains to the last step and saves the policy with its recipe."""
+        """Trains to the last step and saves the policy with its recipe.
+
+        Raises:
+            ConfigError: there are too few demonstrations for a batch.
+        """
         settings = self.settings
         if self.step < settings.steps:
             made = demonstrate(settings.recipe, settings.demonstrations, settings.seed)
             lessons = [lesson(self.policy, one) for one in made]
+            short = [one for one in lessons if len(one.ids) <= settings.short_ids]
             while self.step < settings.steps:
-                loss = self.learn([lessons[index] for index in self._batch([len(one.ids) for one in lessons])])
+                loss = self.learn(self._batch(short if self.step < settings.short_steps else lessons))
                 if self.step % checkpoint_every == 0 or self.step == settings.steps:
                     sys.stderr.write(f"step {self.step} of {settings.steps}: loss {loss:.4f}\n")
                     self.keep()
         self.finish()
 
-    def _batch(self, lengths: Sequence[int]) -> list[int]:
-        """Returns which lessons this step takes."""
+    def _batch(self, lessons: Sequence[Lesson]) -> list[Lesson]:
+        """Returns this step's lessons; the same ones for the same step, whatever was done before."""
         settings = self.settings
-        if len(lengths) < settings.batch:
-            raise ConfigError(f"demonstrations: expected at least a batch of {settings.batch}; got {len(lengths)}")
-        whole, rest = divmod(len(lengths), _POOLED * settings.batch)
-        each = whole * _POOLED + rest // settings.batch
-        epoch, place = divmod(self.step, each)
-        if self._epoch[0] != epoch:
-            self._epoch = (epoch, batches(lengths, settings.batch, epoch, settings.seed))
-        return self._epoch[1][place]
+        if len(lessons) < settings.batch:
+            raise ConfigError(f"demonstrations: expected at least {settings.batch} in each phase; got {len(lessons)}")
+        whole, rest = divmod(len(lessons), _POOLED * settings.batch)
+        epoch, place = divmod(self.step, whole * _POOLED + rest // settings.batch)
+        if self._epoch[:2] != (len(lessons), epoch):
+            rows = batches([len(one.ids) for one in lessons], settings.batch, epoch, settings.seed)
+            self._epoch = (len(lessons), epoch, rows)
+        return [self._renamed(lessons[index], number) for number, index in enumerate(self._epoch[2][place])]
+
+    def _renamed(self, one: Lesson, number: int) -> Lesson:
+        if self._renamer is None:
+            return one
+        seed = (self.settings.seed * self.settings.steps + self.step) * self.settings.batch + number
+        return Lesson(self._renamer(one.ids, seed), one.written)
 
     def learn(self, lessons: Sequence[Lesson]) -> float:
         """Takes one optimiser step and returns its loss."""
         for group in self.optimiser.param_groups:
             group["lr"] = rate_at(self.settings, self.step)
         self.optimiser.zero_grad(set_to_none=True)
-        loss = loss_of(self.policy, lessons)
+        loss = loss_of(self.policy, lessons, self.settings.read_weight)
         loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(self.weights, self.settings.max_grad_norm)
         self.optimiser.step()
@@ -269,14 +298,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 _OPTIONS: Mapping[str, type] = {
     "model": str, "demonstrations": int, "steps": int, "batch": int, "rate": float, "climb": int, "seed": int,
+    "read_weight": float, "short_steps": int, "short_ids": int,
 }  # fmt: skip
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m agents.warmstart", description=__doc__.splitlines()[0])
     for name, kind in _OPTIONS.items():
-        default = getattr(WarmStart(), name)
-        parser.add_argument(f"--{name}", type=kind, help=f"{'what to begin with' if name == 'model' else name}; {default}")
+        told = "what to begin with" if name == "model" else f"see WarmStart.{name}"
+        parser.add_argument(f"--{name.replace('_', '-')}", type=kind, help=f"{told}; {getattr(WarmStart(), name)}")
     parser.add_argument("--out", default="runs/warm-start", help="the directory to write")
     parser.add_argument("--dtype", default="float32", help="float32 or bfloat16")
     parser.add_argument("--threads", type=int, default=1, help="a second one gains a tiny model nothing")

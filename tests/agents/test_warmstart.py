@@ -1,0 +1,243 @@
+"""The warm start: masks by construction, resuming to the bit, and the targets that the shipped file must meet."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from agents import warmstart
+from agents.demonstrations import QUICK_RULES, QUICK_WORLD, Demonstration, Recipe, demonstrate
+from agents.passrates import DEVELOPMENT_SEED, PassRates, pass_rates, posed
+from agents.policy import ModelConfig, load_policy
+from agents.rollout import Sampling, roll_out
+from agents.tiny import WARM_START, TinyShape
+from agents.warmstart import (
+    RECIPE_FILE,
+    Training,
+    WarmStart,
+    batches,
+    lesson,
+    loss_of,
+    main,
+    rate_at,
+    settings_of,
+    start_policy,
+)
+from sesa_env.errors import ConfigError
+from sesa_env.game import SearchGame
+from sesa_env.worlds import make_world
+
+SMALL = WarmStart(
+    shape=TinyShape(hidden=32, layers=1, heads=2, feed_forward=48),
+    recipe=Recipe(worlds=2, tail_worlds=1),
+    demonstrations=40,
+    steps=6,
+    batch=8,
+    climb=2,
+    short_steps=3,
+    short_ids=90,
+)
+
+
+@pytest.fixture(scope="module")
+def played():
+    return list(demonstrate(SMALL.recipe, 40, 0))
+
+
+@pytest.fixture(scope="module")
+def policy():
+    return start_policy(SMALL, ModelConfig())
+
+
+def weights(directory):
+    return {name: value.clone() for name, value in load_policy(str(directory)).model.state_dict().items()}
+
+
+# ---- lessons --------------------------------------------------------------------------------------------------------
+
+
+def test_the_mask_covers_the_turns_and_nothing_else(policy, played):
+    for one in played:
+        made = lesson(policy, one)
+        assert len(made.ids) == len(made.written)
+        runs, text = [], []
+        for index, (token, written) in enumerate(zip(made.ids, made.written, strict=True)):
+            if written and (not index or not made.written[index - 1]):
+                runs.append(text := [])
+            if written:
+                text.append(token)
+        assert [policy.decode(run).replace(" ", "") for run in runs] == [turn.lower().replace(" ", "") for turn in one.turns]
+
+
+def test_a_lesson_is_what_a_rollout_of_the_same_turns_is(played):
+    """A rollout of the shipped model, taken as a demonstration, must give the rollout's own ids and mask."""
+    tiny = load_policy("tiny")
+    world = make_world("miniwiki", seed=DEVELOPMENT_SEED, **QUICK_WORLD, n_targets=60, n_questions=0)
+    games = [SearchGame(world, replace(QUICK_RULES, group_size=1)) for _ in range(12)]
+    for game, question in zip(games, posed(world, 1, 12), strict=True):
+        game.reset(question)
+    views = [game.view() for game in games]
+    rollouts = roll_out(tiny, games, Sampling(greedy=True, tokens=512), range(12))
+    compared = 0
+    for game, view, rollout in zip(games, views, rollouts, strict=True):
+        shown = tuple(turn.observation for turn in game.state.transcript[:-1])
+        made = lesson(tiny, Demonstration(view, rollout.texts, shown, good=True))
+        if not rollout.cut and game.attempts[0].end == "answered":
+            compared += 1
+            assert made.ids == rollout.ids
+            assert made.written == rollout.sampled
+    assert compared > 6
+
+
+def test_the_loss_is_that_of_the_written_tokens_alone(policy, played):
+    lessons = [lesson(policy, one) for one in played[:5]]
+    expected = []
+    for one in lessons:
+        with torch.no_grad():
+            logits = policy.model(torch.tensor([one.ids])).logits[0].log_softmax(-1)
+        expected += [-logits[place - 1, token] for place, token in enumerate(one.ids) if one.written[place]]
+    assert loss_of(policy, lessons).item() == pytest.approx(torch.stack(expected).mean().item(), abs=1e-5)
+
+
+def test_what_was_read_weighs_what_it_is_told_to(policy, played):
+    lessons = [lesson(policy, one) for one in played[:5]]
+    everything = [replace(one, written=(True,) * len(one.ids)) for one in lessons]
+    assert loss_of(policy, lessons, 1.0).item() == pytest.approx(loss_of(policy, everything).item(), abs=1e-5)
+    own, both = loss_of(policy, lessons).item(), loss_of(policy, everything).item()
+    between = loss_of(policy, lessons, 0.3).item()
+    assert min(own, both) < between < max(own, both)
+
+
+def test_batches_take_each_lesson_at_most_once_and_pad_little():
+    lengths = [10 + (index * 37) % 190 for index in range(500)]
+    rows = batches(lengths, 16, epoch=0, seed=1)
+    taken = [index for row in rows for index in row]
+    assert len(taken) == len(set(taken)) > 480
+    assert {len(row) for row in rows} == {16}
+    padded = sum(16 * max(lengths[index] for index in row) for row in rows)
+    assert padded < 1.2 * sum(lengths[index] for index in taken)
+    assert rows == batches(lengths, 16, epoch=0, seed=1)
+    assert rows != batches(lengths, 16, epoch=1, seed=1)
+
+
+def test_the_learning_rate_climbs_and_falls():
+    settings = WarmStart(steps=1000, climb=100, rate=1.0)
+    rates = [rate_at(settings, step) for step in range(1000)]
+    assert rates.index(max(rates)) in (99, 100)
+    assert rates[0] == pytest.approx(0.01)
+    assert rates[-1] == pytest.approx(0.05, abs=1e-4)
+
+
+# ---- training -------------------------------------------------------------------------------------------------------
+
+
+def test_training_lowers_the_loss(tmp_path, played):
+    training = Training(replace(SMALL, steps=40, rate=1e-2), tmp_path / "out")
+    lessons = [lesson(training.policy, one) for one in played]
+    before = loss_of(training.policy, lessons).item()
+    for _ in range(40):
+        training.learn(lessons)
+    assert loss_of(training.policy, lessons).item() < 0.6 * before
+
+
+def test_short_demonstrations_come_first_and_names_are_new(tmp_path, monkeypatch):
+    seen = []
+    learn = Training.learn
+    monkeypatch.setattr(Training, "learn", lambda self, lessons: seen.append(lessons) or learn(self, lessons))
+    Training(SMALL, tmp_path / "out").run()
+    longest = [max(len(one.ids) for one in lessons) for lessons in seen]
+    assert len(seen) == SMALL.steps
+    assert max(longest[:3]) <= SMALL.short_ids < max(longest[3:])
+    known = {lesson(start_policy(SMALL, ModelConfig()), one).ids for one in demonstrate(SMALL.recipe, 40, 0)}
+    assert not known & {one.ids for lessons in seen for one in lessons}
+
+
+def test_a_stopped_warm_start_goes_on_to_the_same_weights(tmp_path, monkeypatch):
+    Training(SMALL, tmp_path / "whole").run(checkpoint_every=2)
+    stopped = Training(SMALL, tmp_path / "stopped")
+    learn, done = Training.learn, []
+
+    def learn_thrice(self, lessons):
+        if len(done) == 3:
+            raise KeyboardInterrupt
+        done.append(1)
+        return learn(self, lessons)
+
+    monkeypatch.setattr(Training, "learn", learn_thrice)
+    with pytest.raises(KeyboardInterrupt):
+        stopped.run(checkpoint_every=2)
+    monkeypatch.setattr(Training, "learn", learn)
+    resumed = Training(SMALL, tmp_path / "stopped")
+    assert resumed.step == 2
+    resumed.run(checkpoint_every=2)
+    one, other = weights(tmp_path / "whole"), weights(tmp_path / "stopped")
+    assert all(torch.equal(one[name], other[name]) for name in one)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["stopped", "whole"]
+
+
+def test_another_recipes_checkpoint_is_refused(tmp_path):
+    training = Training(SMALL, tmp_path / "out")
+    training.keep()
+    with pytest.raises(ConfigError, match="other settings"):
+        Training(replace(SMALL, seed=1), tmp_path / "out")
+
+
+def test_the_recipe_lies_beside_the_weights(tmp_path):
+    Training(SMALL, tmp_path / "out").run()
+    assert settings_of(tmp_path / "out") == SMALL
+    assert load_policy(str(tmp_path / "out")).style.name == "tiny"
+    with pytest.raises(ConfigError, match=RECIPE_FILE):
+        settings_of(tmp_path)
+
+
+def test_the_command_trains(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(warmstart, "WarmStart", lambda: SMALL)
+    assert main(["--out", str(tmp_path / "made"), "--steps", "2", "--batch", "4"]) == 0
+    assert "step 2 of 2" in capsys.readouterr().err
+    assert settings_of(tmp_path / "made") == replace(SMALL, steps=2, batch=4)
+
+
+def test_too_few_demonstrations_are_told(tmp_path):
+    with pytest.raises(ConfigError, match="demonstrations"):
+        Training(replace(SMALL, demonstrations=3), tmp_path / "out").run()
+
+
+# ---- targets --------------------------------------------------------------------------------------------------------
+
+
+def check_targets(rates: PassRates, slack: float) -> None:
+    """Asserts the targets, each widened by `slack` for the sample's size."""
+    assert 0.25 - 0.1 - slack <= rates.plain[0] <= 0.25 + 0.1 + slack
+    assert rates.plain[1] <= 0.15 + slack
+    assert rates.plain[2] <= 0.08 + slack
+    assert rates.carded[0] >= 0.6 - slack
+    assert rates.carded[1] >= 0.2 - slack
+    assert rates.carded[2] >= 0.05 - slack
+    assert rates.carded[0] > rates.plain[0] + 0.2
+    assert rates.garbled < 0.05 + slack / 2
+    assert all(valid > 0.4 - slack for valid in rates.valid)
+
+
+def test_the_shipped_warm_start_meets_its_targets():
+    check_targets(pass_rates(load_policy("tiny"), count=60), slack=0.08)
+
+
+def test_check_prints_the_rates(capsys):
+    assert main(["--check", "tiny", "--count", "6"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert set(printed) == set(PassRates.__dataclass_fields__)
+
+
+@pytest.mark.slow
+def test_the_recipe_gives_what_is_shipped(tmp_path):
+    settings = settings_of(WARM_START)
+    Training(settings, tmp_path / "rebuilt").run()
+    rates = pass_rates(load_policy(str(tmp_path / "rebuilt")), count=200)
+    check_targets(rates, slack=0.03)
+
+
+def test_the_shipped_recipe_is_the_default():
+    assert settings_of(Path(WARM_START)) == WarmStart()
