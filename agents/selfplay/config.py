@@ -46,17 +46,21 @@ class QuestionConfig:
     families: Mapping[str, float] | None = None
     """Weights of MiniWiki's question families for ready questions; None for the world's own mixture."""
     refill: bool = True
-    """Whether slots without a valid question are filled from the replay pool."""
+    """Whether slots without a valid question are filled: from the replay pool, before the first valid question of the run with
+    the bootstrap phase's or, failing those, with ready ones of the world's train half. Without it steps differ in size."""
     pool_reset: int = 10
-    """Steps from one emptying of the replay pool to the next (paper, section 3); 0 never empties it."""
+    """Steps from one emptying of the replay pool to the next (paper, section 3); 0 never empties it. It waits for the
+    first step with a new question."""
     duplicate_reward: float = 0.0
     """The Challenger's reward for a question that was posed before in its batch or within `duplicate_steps`."""
     duplicate_steps: int = 0
     """Steps that a question is remembered for; 0 looks for duplicates within the batch only."""
     repetition_penalty: float = 0.0
-    """Taken from a valid question's reward in proportion to the share of the batch's other questions of its family."""
+    """Taken from a valid question's reward in proportion to the share of the batch's other proposals that are valid questions
+    of its family; never below `rules.reward.invalid`."""
     baseline: str = "batch"
-    """What the Challenger's reward is compared with: "batch", rollouts of as many "hops", or of the same "target"."""
+    """What the Challenger's reward is compared with: "batch", rollouts of as many "hops", or of the same "target". The last two
+    make its learner's baseline the group's mean."""
     per_target: int = 1
     """Challenger rollouts for one target; more than one makes the groups of a critic-free Challenger (baseline "target")."""
 
@@ -68,6 +72,8 @@ class QuestionConfig:
             _at_least(f"questions.{name}", getattr(self, name), least)
         if self.per_update % self.per_target:
             raise ConfigError(f"per_update: expected a multiple of per_target, {self.per_target}; got {self.per_update}")
+        if self.baseline == "target" and self.per_target < 2:
+            raise ConfigError('questions.per_target: expected at least 2 with baseline "target", which compares them; got 1')
 
 
 @dataclass(frozen=True)
@@ -185,10 +191,25 @@ class RunConfig:
         if self.challenger.train and self.questions.source != "challenger":
             source = self.questions.source
             raise ConfigError(f"challenger.train: expected false where questions are {source!r}: it poses none; got true")
+        if self.world == "miniwiki" and self.world_options.get("split", "train") != "train":
+            raise ConfigError('world_options.split: expected "train": the other half is what a run is evaluated on')
+        if self.questions.baseline != "batch":
+            object.__setattr__(self, "challenger", _grouped(self.challenger, self.questions.baseline))
 
     def to_json(self) -> dict[str, Any]:
         """Returns the configuration as JSON values, the form that `sesa_env.plain.build` reads."""
         return asdict(self)
+
+
+def _grouped(role: RoleConfig, baseline: str) -> RoleConfig:
+    """Makes a learner compare within groups, so that what the groups are made of has an effect."""
+    learner = role.learner
+    if learner.baseline not in ("auto", "group") or learner.recipe[0] == "moving":
+        raise ConfigError(
+            f"challenger.learner: expected an algorithm that compares within a group, for questions.baseline={baseline!r}; "
+            f"got {learner.algorithm!r} with baseline {learner.recipe[0]!r}"
+        )
+    return replace(role, learner=replace(learner, baseline="group"))
 
 
 def _choice(name: str, value: str, allowed: tuple[str, ...]) -> None:

@@ -41,7 +41,13 @@ def effective_number(kinds: Iterable[str]) -> float:
     return math.exp(-sum(count / total * math.log(count / total) for _, count in sorted(counts.items())))
 
 
-def repetition(kinds: Sequence[str]) -> list[float]:
-    """Returns for each item the share of the *other* items that are of its kind, in [0, 1]."""
+def repetition(kinds: Sequence[str], total: int) -> list[float]:
+    """Returns for each of some items how many of the *other* items are of its kind, as a share of `total` - 1, in [0, 1].
+
+    Args:
+        kinds: of the items that have one: valid questions.
+        total: how many items there are, those without a kind included. Were the share one of valid questions only, the few
+            valid ones of a poor batch, mostly alike, would lose more than the many of a good one.
+    """
     counts = Counter(kinds)
-    return [(counts[kind] - 1) / max(len(kinds) - 1, 1) for kind in kinds]
+    return [(counts[kind] - 1) / max(total - 1, 1) for kind in kinds]

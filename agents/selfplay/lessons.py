@@ -17,8 +17,8 @@ def challenger_rewards(proposals: Sequence[Proposal], solved: Sequence[Solved], 
 
     Returns:
         For each proposal what the game gave it, and for a valid question the shaped reward of its solve rate, less the
-        penalty for repeating a family of the batch, or the duplicate's reward. None where nothing can be said: a search
-        failed, or all attempts at the question are void.
+        penalty for repeating a family of the batch, which never takes it below an invalid question's reward, or the
+        duplicate's reward. None where nothing can be said: a search failed, or all attempts at the question are void.
     """
     rates = {item.slot.proposal: item.solve_rate for item in solved if item.slot.proposal is not None}
     repeated = _repetition(proposals)
@@ -34,12 +34,14 @@ def _reward(item: Proposal, rate: float | None, repeated: float, config: RunConf
         return item.earned
     if rate is None:
         return None
-    return item.earned + challenger_reward(rate, config.rules.reward) - config.questions.repetition_penalty * repeated
+    shaped = challenger_reward(rate, config.rules.reward)
+    penalised = shaped - config.questions.repetition_penalty * repeated
+    return item.earned + max(penalised, min(shaped, config.rules.reward.invalid))
 
 
 def _repetition(proposals: Sequence[Proposal]) -> dict[int, float]:
     valid = [(place, family(item.posed.question)) for place, item in enumerate(proposals) if item.posed is not None]
-    shares = repetition([kind for _, kind in valid])
+    shares = repetition([kind for _, kind in valid], len(proposals))
     return {place: share for (place, _), share in zip(valid, shares, strict=True)}
 
 

@@ -20,6 +20,7 @@ from agents.selfplay.clock import Clock
 from agents.selfplay.config import RoleConfig, RunConfig
 from agents.selfplay.draws import BEFORE_TRAINING
 from agents.selfplay.guard import ValidRate
+from agents.selfplay.held_out import mark_held_out
 from agents.selfplay.judging import judged
 from agents.selfplay.keeper import Boundary, Keeper
 from agents.selfplay.leak import leaked_cards, leaky
@@ -63,7 +64,9 @@ class SelfPlay:
         self.guard = ValidRate(config.guard)
         self.pool = ReplayPool(config.questions.pool_reset)
         self.recent = Recent(config.questions.duplicate_steps)
-        self._ready = None if config.questions.source == "challenger" else ReadyQuestions(self.world, config)
+        posed = config.questions.source == "challenger"
+        self._ready = None if posed else ReadyQuestions(self.world, config)
+        self._stand_in = ReadyQuestions(self.world, config) if posed and self.world.graph is not None else None
         self._judge: Judge | None = None if config.judge is None else open_judge(config.judge)
         updates = self.checkpoints.latest()
         self.keeper = self._open_keeper(updates)
@@ -135,10 +138,14 @@ class SelfPlay:
         if self._ready is not None:
             return [], self._ready.take(step, count)
         self.pool.begin(step)
-        proposed = propose(self.world, self.config, self._challenger(step), step, count)
+        proposed = self._proposals(self._challenger(step), step, count)
         proposals = mark_duplicates(proposed, self.recent.known())
         self.recent.add(proposals)
-        return proposals, slots_of(proposals, self.pool, self.config, step)
+        return proposals, slots_of(proposals, self.pool, self.config, step, self._stand_in)
+
+    def _proposals(self, policy: Policy, step: int, count: int) -> list[Proposal]:
+        proposed = propose(self.world, self.config, policy, step, count)
+        return mark_held_out(self.world, proposed, self.config.rules.reward)
 
     def _challenger(self, step: int) -> Policy:
         policy = self.seats[CHALLENGER].policy
@@ -220,9 +227,10 @@ class SelfPlay:
         if self._ready is not None:
             slots = self._ready.take(BEFORE_TRAINING, count)
         else:
-            proposed = propose(self.world, self.config, self.seats[CHALLENGER].policy, BEFORE_TRAINING, count)
+            proposed = self._proposals(self.seats[CHALLENGER].policy, BEFORE_TRAINING, count)
             proposals = mark_duplicates(proposed, set())
             slots = slots_of(proposals, ReplayPool(), _without_refill(self.config), BEFORE_TRAINING)
+            self.pool.add([slot.posed for slot in slots])
         solved = solve(self.world, self.config, self.solver, slots, [[] for _ in slots], BEFORE_TRAINING)
         solved = judged(solved, self._judge)
         groups = [group for item in solved if (group := item.group) is not None]

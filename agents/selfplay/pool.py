@@ -21,6 +21,10 @@ class Posed:
 class ReplayPool:
     """Earlier valid questions, emptied every so many steps. Plain data: a checkpoint holds it as JSON.
 
+    It is emptied when the first new question comes after that time, not before: until then the older ones stand in, so that a
+    step without a valid question is as large as any other. What is added before the first step (the bootstrap phase's
+    questions) is let go in the same way.
+
     Without the emptying, a Challenger that poses nothing valid would have the Solver train on its oldest questions for ever
     (paper, section 3: periodic reset 48.7, full reuse 44.4).
 
@@ -31,14 +35,19 @@ class ReplayPool:
     def __init__(self, reset_every: int = 10) -> None:
         self.reset_every = reset_every
         self.items: list[Posed] = []
+        self.due = True
 
     def __len__(self) -> int:
         return len(self.items)
 
     def begin(self, step: int) -> None:
-        """Empties the pool if it is time, at the beginning of a step."""
-        if self.reset_every and step % self.reset_every == 0:
-            self.items = []
+        """Notes at the beginning of a step whether it is time to empty the pool."""
+        self.due = self.due or (self.reset_every > 0 and step % self.reset_every == 0)
+
+    def make_room(self, fresh: int) -> None:
+        """Empties the pool if it is time and the step has `fresh` new questions to begin it anew with."""
+        if self.due and fresh:
+            self.items, self.due = [], False
 
     def add(self, posed: Sequence[Posed]) -> None:
         """Adds a step's valid questions."""
@@ -57,10 +66,11 @@ class ReplayPool:
         places += list(generator.integers(size, size=count - len(places)))
         return [self.items[int(place)] for place in places]
 
-    def state_dict(self) -> list[dict[str, Any]]:
-        """Returns the pool's content as JSON."""
-        return [asdict(item) for item in self.items]
+    def state_dict(self) -> dict[str, Any]:
+        """Returns the pool as JSON."""
+        return {"items": [asdict(item) for item in self.items], "due": self.due}
 
-    def load_state_dict(self, state: Sequence[dict[str, Any]]) -> None:
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         """Takes over what `state_dict` returned."""
-        self.items = [build(Posed, item, "replay pool") for item in state]
+        self.items = [build(Posed, item, "replay pool") for item in state["items"]]
+        self.due = state["due"]

@@ -48,10 +48,12 @@ class Slot:
     Attributes:
         posed: the question.
         proposal: index of the Challenger rollout that posed it in this step; None for a replayed or a ready question.
+        ready: whether no Challenger posed it, in this step or before.
     """
 
     posed: Posed
     proposal: int | None = None
+    ready: bool = False
 
 
 def propose(world: World, config: RunConfig, policy: Policy, step: int, count: int) -> list[Proposal]:
@@ -124,26 +126,42 @@ def mark_duplicates(proposals: Sequence[Proposal], known: set[str]) -> list[Prop
     return marked
 
 
-def slots_of(proposals: Sequence[Proposal], pool: ReplayPool, config: RunConfig, step: int) -> list[Slot]:
+def slots_of(
+    proposals: Sequence[Proposal], pool: ReplayPool, config: RunConfig, step: int, ready: "ReadyQuestions | None" = None
+) -> list[Slot]:
     """Fills the batch: each new question once, and for every other slot one from the replay pool, this step's own included.
 
+    Args:
+        proposals: the step's Challenger rollouts.
+        pool: the replay pool, which takes in the new questions.
+        config: the run.
+        step: the step, which all draws depend on.
+        ready: what stands in where the pool is empty: nothing was ever valid.
+
     Returns:
-        `per_update` slots; fewer only where nothing was ever valid or `refill` is off.
+        As many slots as proposals, so that every step plays as many questions; fewer only where `refill` is off, or where
+        nothing was ever valid and there are no ready questions either.
     """
     fresh = [Slot(item.posed, place) for place, item in enumerate(proposals) if item.posed is not None and not item.reason]
     empty = len(proposals) - len(fresh)
     if not config.questions.refill or not empty:
+        pool.make_room(len(fresh))
         pool.add([slot.posed for slot in fresh])
         return fresh
     draw = generator(config.seed, Stream.POOL, step)
+    pool.make_room(len(fresh))
     replayed = pool.fill(min(empty, len(pool)), draw)
     pool.add([slot.posed for slot in fresh])
     replayed += pool.fill(empty - len(replayed), draw)
+    if not replayed and ready is not None:
+        return ready.take(step, empty)
     return fresh + [Slot(posed) for posed in replayed]
 
 
 class ReadyQuestions:
     """Questions that no Challenger poses: a finite fixed set, or an endless balanced stream (arms `skillrl` and `oracle`).
+
+    Where there is a Challenger, the stream stands in for it in steps before its first valid question.
 
     On a world with a graph (MiniWiki) they are drawn from the train half; elsewhere they are the world's own questions.
     """
@@ -160,7 +178,7 @@ class ReadyQuestions:
             chosen = self._draw(count, seeds(self._config.seed, Stream.QUESTIONS, step, 1)[0])
         else:
             chosen = in_turn(self._world.questions, self._config.seed, step, count)
-        return [Slot(self._with_evidence(question)) for question in chosen]
+        return [Slot(self._with_evidence(question), ready=True) for question in chosen]
 
     def _draw(self, count: int, seed: int) -> list[Question]:
         if self._world.graph is None:

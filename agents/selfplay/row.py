@@ -9,6 +9,7 @@ from typing import Any
 from agents.rollout import Rollout
 from agents.selfplay.config import RunConfig
 from agents.selfplay.families import effective_number, family
+from agents.selfplay.held_out import HELD_OUT
 from agents.selfplay.keeper import Boundary
 from agents.selfplay.posing import DUPLICATE, Proposal, Slot
 from agents.selfplay.solving import Solved
@@ -27,9 +28,10 @@ def posing_row(proposals: Sequence[Proposal], slots: Sequence[Slot], rewards: Se
         "proposed": len(proposals),
         "valid": len(posed),
         "valid_rate": _share(len(posed), len(proposals)),
-        "rejected": {reason: reasons[reason] for reason in REJECT_REASONS},
+        "rejected": {reason: reasons[reason] for reason in (*REJECT_REASONS, HELD_OUT)},
         "duplicates": reasons[DUPLICATE],
-        "replayed": sum(slot.proposal is None for slot in slots) if proposals else 0,
+        "replayed": sum(slot.proposal is None and not slot.ready for slot in slots),
+        "ready": sum(slot.ready for slot in slots),
         "hops_asked": _mean([item.target.hops for item in proposals]),
         "hops_posed": _mean([question.hops for question in posed]),
         "effective_families": _rounded(effective_number(map(family, posed))),

@@ -13,6 +13,8 @@ from agents.selfplay.presets import PRESETS, configure, profile_of
 from sesa_env.errors import ConfigError
 from sesa_env.plain import build
 
+MOVING = {"challenger": {"learner": {"algorithm": "reinforce_moving"}}}
+
 
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("profile", ["tiny", "llm"])
@@ -87,6 +89,9 @@ def test_settings_that_do_not_parse_or_fit():
         (lambda: QuestionConfig(source="web"), "questions.source"),
         (lambda: QuestionConfig(per_update=0), "questions.per_update"),
         (lambda: QuestionConfig(per_update=5, per_target=2), "multiple of per_target"),
+        (lambda: QuestionConfig(baseline="target"), "per_target: expected at least 2"),
+        (lambda: configure(settings=[MOVING, {"questions": {"baseline": "hops"}}]), "compares within a group"),
+        (lambda: configure(settings=[{"world_options": {"split": "test"}}]), "world_options.split"),
         (lambda: SkillConfig(card_dropout=1.5), "card_dropout"),
         (lambda: SkillConfig(enabled=False, carry_over=0.5), "carry_over"),
         (lambda: GuardConfig(on_nan="ignore"), "guard.on_nan"),

@@ -5,14 +5,22 @@ import pytest
 pytest.importorskip("torch")
 
 from agents.judge import Judgement
+from agents.objective import advantages
 from agents.rollout import Rollout
 from agents.selfplay.config import QuestionConfig, RunConfig
+from agents.selfplay.held_out import HELD_OUT, is_held_out, mark_held_out
 from agents.selfplay.judging import judged
 from agents.selfplay.lessons import challenger_rewards, challenger_samples, solver_samples
 from agents.selfplay.pool import Posed, ReplayPool
-from agents.selfplay.posing import DUPLICATE, Proposal, Recent, Slot, mark_duplicates, slots_of
+from agents.selfplay.posing import DUPLICATE, Proposal, ReadyQuestions, Recent, Slot, mark_duplicates, slots_of
+from agents.selfplay.presets import configure
+from agents.selfplay.row import posing_row
 from agents.selfplay.solving import Solved
+from sesa_env.corpus.miniwiki.forms import Chain, Step
+from sesa_env.game import SearchGame
+from sesa_env.players.turns import question_turn, search_turn
 from sesa_env.types import Attempt, Question, Target
+from sesa_env.worlds import make_world
 
 
 def rollout(turns=1):
@@ -76,8 +84,52 @@ def test_void_attempts_take_no_part_in_the_solve_rate_or_the_loss():
 def test_repetition_costs_in_proportion():
     proposals = [proposal("a"), proposal("b"), proposal(reason="words")]
     rewards = challenger_rewards(proposals, played(proposals, attempt(True), attempt()), config(repetition_penalty=0.5))
-    # Both valid ones are of the family "1 hops": each repeats the whole of the others.
-    assert rewards == [0.5, 0.5, 0.0]
+    # Both valid ones are of the family "1 hops": each repeats one of two others.
+    assert rewards == [0.75, 0.75, 0.0]
+
+
+@pytest.mark.parametrize(("right", "shaped"), [(0, -0.1), (1, 1.0), (2, -0.1)])
+def test_few_valid_questions_of_one_family_earn_more_than_invalid_ones(right, shaped):
+    settings = configure("quick")
+    invalid = settings.rules.reward.invalid
+    proposals = [proposal("a"), proposal("b"), *(proposal(reason="words", earned=invalid) for _ in range(14))]
+    answers = played(proposals, attempt(right > 0), attempt(right > 1))
+    rewards = challenger_rewards(proposals, answers, settings)
+    assert rewards[:2] == [pytest.approx(shaped - 1 / 15)] * 2
+    assert min(rewards[:2]) > invalid == rewards[2]
+
+
+def test_the_penalty_takes_no_valid_question_below_an_invalid_one():
+    proposals = [proposal(name) for name in "abcd"]
+    unsolved = played(proposals, attempt(), attempt())
+    assert challenger_rewards(proposals, unsolved, configure("quick")) == [-0.3] * 4
+    # At an invalid question's 0 the bell's own -0.1 stays.
+    assert challenger_rewards(proposals, unsolved, config(repetition_penalty=1.0)) == [-0.1] * 4
+
+
+@pytest.mark.parametrize(
+    ("questions", "expected"),
+    [
+        ({"baseline": "batch"}, [-0.5, -0.25, 0.25, 0.5]),
+        ({"baseline": "hops"}, [-0.375, -0.375, 0.375, 0.375]),
+        ({"baseline": "target", "per_target": 2}, [-0.125, 0.125, -0.125, 0.125]),
+        ({"baseline": "target", "per_target": 4}, [-0.5, -0.25, 0.25, 0.5]),
+    ],
+)
+def test_the_baseline_of_the_questions_is_the_learners(questions, expected):
+    """REINFORCE by itself subtracts the batch's mean, whatever the groups."""
+    settings = configure("quick", settings=[{"questions": questions}])
+    proposals = [proposal(name, hops) for name, hops in zip("abcd", (1, 3, 1, 3), strict=True)]
+    samples = challenger_samples(proposals, [0.0, 0.25, 0.75, 1.0], settings)
+    kinds = settings.challenger.learner.recipe
+    found = advantages(
+        [sample.reward for sample in samples],
+        [sample.group for sample in samples],
+        [True] * 4,
+        baseline=kinds[0],
+        scale=kinds[1],
+    )
+    assert list(found) == expected
 
 
 @pytest.mark.parametrize(("baseline", "groups"), [("batch", [0, 0, 0, 0]), ("hops", [1, 3, 1, 2]), ("target", [0, 0, 1, 1])])
@@ -102,6 +154,7 @@ def test_duplicates_are_known_within_the_batch_and_for_some_steps():
 
 def test_a_batch_is_filled_with_each_new_question_once_and_with_replayed_ones():
     pool = ReplayPool()
+    pool.make_room(1)
     pool.add([posed("old")])
     proposals = [
         proposal("a"),
@@ -115,6 +168,53 @@ def test_a_batch_is_filled_with_each_new_question_once_and_with_replayed_ones():
     assert [slot.proposal for slot in slots] == [0, 3, None, None, None]
     assert {slot.posed.question.text for slot in slots} <= {"a", "b", "old"}
     assert [item.question.text for item in pool.items] == ["old", "a", "b"]
+
+
+def test_after_a_reset_older_questions_stand_in_until_there_is_a_new_one():
+    pool = ReplayPool(reset_every=1)
+    pool.add([posed("old")])
+    pool.begin(5)
+    slots = slots_of([proposal(reason="words")] * 3, pool, config(), 5)
+    assert [slot.posed.question.text for slot in slots] == ["old"] * 3
+    pool.begin(6)
+    slots = slots_of([proposal("a"), proposal(reason="words")], pool, config(), 6)
+    assert [slot.posed.question.text for slot in slots] == ["a", "a"]
+
+
+def test_ready_questions_stand_in_before_the_first_valid_one():
+    world = make_world("miniwiki", seed=1000, size=600, n_questions=0)
+    ready = ReadyQuestions(world, config())
+    slots = slots_of([proposal(reason="words")] * 4, ReplayPool(), config(), 0, ready)
+    assert len(slots) == 4
+    assert all(slot.ready and slot.proposal is None and slot.posed.evidence for slot in slots)
+    assert not any(is_held_out(world, slot.posed.question) for slot in slots)
+    again = slots_of([proposal(reason="words")] * 4, ReplayPool(), config(), 1, ready)
+    assert {slot.posed.question.text for slot in slots}.isdisjoint(slot.posed.question.text for slot in again)
+    pool = ReplayPool()
+    pool.add([posed("old")])
+    assert [slot.ready for slot in slots_of([proposal(reason="words")], pool, config(), 2, ready)] == [False]
+
+
+def test_a_question_about_the_test_half_is_refused_and_earns_what_an_invalid_one_does():
+    settings = configure("small", seed=0)
+    world = make_world(settings.world, **settings.world_options)
+    target = next(one for one in world.targets if one.answer == "1833" and one.hops == 1)
+    graph = world.graph
+    year = next(one for one in graph.schema.relations if "founding year" in one.nouns)
+    text = graph.ask(Chain(graph._find("Vubeck Seminary"), (Step(year),)), 1)
+    game = SearchGame(world, settings.rules)
+    game.reset(target, seed=1, noise=())
+    game.act(search_turn("Vubeck Seminary founding year"))
+    game.act(question_turn(text))
+    assert game.question is not None, game.state.reject_reason
+    assert (graph.half_of("Vubeck Seminary"), graph.half_of("1833")) == ("test", None)
+    own = graph.questions(1, split="train")[0]
+    proposals = [Proposal(target, rollout(), Posed(game.question), "", -0.1), Proposal(target, rollout(), Posed(own), "", 0.0)]
+    first, second = mark_held_out(world, proposals, settings.rules.reward)
+    assert (first.posed, first.reason, first.earned) == (None, HELD_OUT, pytest.approx(-0.4))
+    assert second == proposals[1]
+    assert challenger_rewards([first, second], [], settings) == [pytest.approx(-0.4), None]
+    assert posing_row([first, second], [], [])["rejected"][HELD_OUT] == 1
 
 
 def test_without_refill_or_without_anything_valid_the_batch_is_short():

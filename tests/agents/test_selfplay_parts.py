@@ -55,9 +55,19 @@ def test_the_pool_gives_different_questions_first_and_is_emptied_in_time():
     drawn = [item.question.text for item in pool.fill(6, generator(0, Stream.POOL, 0))]
     assert sorted(drawn[:4]) == ["q0", "q1", "q2", "q3"]
     assert len(drawn) == 6
-    pool.begin(4)
+    pool.make_room(0)
     assert len(pool) == 4
+    pool.make_room(1)  # what was there before the first step
+    assert len(pool) == 0
+    pool.add([Posed(question("q4"))])
+    pool.begin(4)
+    pool.make_room(1)
+    assert len(pool) == 1
     pool.begin(6)
+    pool.make_room(0)
+    pool.begin(7)
+    assert len(pool) == 1
+    pool.make_room(1)
     assert len(pool) == 0
 
 
@@ -65,7 +75,10 @@ def test_the_pool_survives_json():
     pool, other = ReplayPool(), ReplayPool()
     pool.add([Posed(question("who?", ("Alda",)), (Passage("p1", "Alda", "Alda wed Corin."),))])
     other.load_state_dict(json.loads(json.dumps(pool.state_dict())))
-    assert other.items == pool.items
+    assert (other.items, other.due) == (pool.items, True)
+    other.make_room(1)
+    pool.load_state_dict(json.loads(json.dumps(other.state_dict())))
+    assert (pool.items, pool.due) == ([], False)
 
 
 # ---- families --------------------------------------------------------------------------------------------------------
@@ -90,8 +103,9 @@ def test_diversity_and_repetition():
     assert effective_number([]) == 0.0
     assert effective_number("aabb") == pytest.approx(2.0)
     assert effective_number("aaab") < 2.0
-    assert repetition(["a", "a", "b"]) == [0.5, 0.5, 0.0]
-    assert repetition(["a"]) == [0.0]
+    assert repetition(["a", "a", "b"], 3) == [0.5, 0.5, 0.0]
+    assert repetition(["a", "a", "b"], 5) == [0.25, 0.25, 0.0]
+    assert repetition(["a"], 1) == [0.0]
 
 
 # ---- metrics ---------------------------------------------------------------------------------------------------------

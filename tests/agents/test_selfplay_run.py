@@ -53,11 +53,11 @@ def opened(out):
 def test_a_run_leaves_metrics_policies_a_bank_and_its_configuration(finished):
     rows = read_metrics(finished)
     assert [row["step"] for row in rows] == [0, 1, 2]
-    assert 0 < spent(rows)["rollouts"] <= budget(small(updates=3))["rollouts"]
+    assert spent(rows)["rollouts"] == budget(small(updates=3))["rollouts"]
     for row in rows:
         assert row["valid"] + sum(row["rejected"].values()) == row["proposed"] == 4
-        assert sum(row["solve_rates"]) == row["questions"] == (4 if row["valid"] or row["replayed"] else 0)
-        assert (row["solver_tokens_sampled"] > 0) == (row["questions"] > 0)
+        assert sum(row["solve_rates"]) == row["questions"] == 4
+        assert row["solver_tokens_sampled"] > 0
         assert row["solve_s"] > 0
     assert json.loads((finished / "config.json").read_text())["world_options"]["n_targets"] == 50
     with opened(finished) as bank:
@@ -217,7 +217,7 @@ def test_a_collapsed_challenger_stops_or_goes_back_to_a_healthy_checkpoint(tmp_p
     start = run.seats["challenger"].policy.state_dict()
     rows = [run.update() for _ in range(2)]
     assert [row["valid"] for row in rows] == [0, 0]
-    assert [row["questions"] for row in rows] == [0, 0]
+    assert [(row["questions"], row["ready"], row["replayed"]) for row in rows] == [(4, 4, 0)] * 2
     assert all(torch.equal(weight, start[name]) for name, weight in run.seats["challenger"].policy.state_dict().items())
     run.close()
 

@@ -242,6 +242,14 @@ class MiniWiki:
             return ()
         return self._renderer.claims(Node(kind, int(number)), int(page))
 
+    def half_of(self, name: str) -> str | None:
+        """Returns the half of the world, "train" or "test", that an entity of this name belongs to; None for any other text.
+
+        Dates, years and numbers are values, not entities: both halves share them.
+        """
+        node = self._reader.find(name)
+        return None if node is None else SPLITS[node.number % 2]
+
     def ask(self, chain: Chain, seed: int) -> str:
         """Words a chain as `pose` does: with a formal opening, so that it has ten words at least."""
         return self._wording.question(Lookup(chain), Stream(self._seed, "ask", seed), Style(leadins=FORMAL_LEADINS))
