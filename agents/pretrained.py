@@ -8,10 +8,11 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging
 
-from agents.tiny import load_tiny
+from agents.tiny import WARM_START, load_tiny
+from agents.weights import weights_digest
 from sesa_env.errors import ConfigError
 from sesa_env.models import MODELS, model_path
 
@@ -30,6 +31,26 @@ def load_pretrained(name: str, dtype: torch.dtype) -> tuple[Any, Any]:
         ConfigError: there is no such model, or it cannot be read or fetched.
     """
     return _load_tiny(dtype) if name == "tiny" else _load_directory(_source(name), dtype)
+
+
+def start_digest(name: str) -> str:
+    """Returns what a model's weights are known by: "sha256:..." of its files here, "revision:..." of a model on the hub.
+
+    Args:
+        name: as for `agents.policy.load_policy`.
+
+    Raises:
+        ConfigError: there is no such model.
+        StoreError: its directory has no weights.
+    """
+    source = str(WARM_START) if name == "tiny" else _source(name)
+    if Path(source).is_dir():
+        return weights_digest(Path(source))
+    try:
+        config: Any = AutoConfig.from_pretrained(source)
+    except (OSError, ValueError) as error:
+        raise _not_had(source, error) from error
+    return f"revision:{config._commit_hash}"
 
 
 def _load_tiny(dtype: torch.dtype) -> tuple[Any, Any]:
@@ -58,13 +79,17 @@ def _load_directory(source: str, dtype: torch.dtype) -> tuple[Any, Any]:
             _require_all_weights(report["missing_keys"])
             return model, AutoTokenizer.from_pretrained(source)
     except (OSError, ValueError, RuntimeError, SafetensorError) as error:
-        reason = str(error).strip().splitlines()[0]
-        if Path(source).is_dir():
-            raise ConfigError(f"model: {source} cannot be loaded as a transformers directory: {reason}") from error
-        raise ConfigError(
-            f"model: {source!r} is no directory here and could not be had from the Hugging Face hub: {reason} "
-            f"Without a network, type on a machine with one: hf download {source} --local-dir DIR, copy DIR, and give its path."
-        ) from error
+        raise _not_had(source, error) from error
+
+
+def _not_had(source: str, error: Exception) -> ConfigError:
+    reason = str(error).strip().splitlines()[0]
+    if Path(source).is_dir():
+        return ConfigError(f"model: {source} cannot be loaded as a transformers directory: {reason}")
+    return ConfigError(
+        f"model: {source!r} is no directory here and could not be had from the Hugging Face hub: {reason} "
+        f"Without a network, type on a machine with one: hf download {source} --local-dir DIR, copy DIR, and give its path."
+    )
 
 
 def _require_all_weights(missing: Collection[str]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from agents.names import endpoint, local_model, names_model
 from benchmarks.arms import ARMS, Arm
 from benchmarks.suites import BENCHMARKS, SUITES
-from benchmarks.trained import BASE, TRAINED, TrainedRun
+from benchmarks.trained import BASE, TRAINED, TrainedRun, check_start
 from sesa_env.errors import ConfigError
 
 DEVELOPMENT_SEEDS = 1000
@@ -178,12 +178,17 @@ def make_trained_config(
 
     Returns:
         The configuration: an arm for each arm of the runs, its seeds the runs'.
+
+    Raises:
+        ConfigError: as `make_config`, or the weights that training started from have changed since.
     """
     scale = choose("preset", preset, PRESETS)
     _check_counts(None, questions)
     names = list(dict.fromkeys(run.arm for run in runs))
     banks = {name: "trained" if any(run.bank for run in runs if run.arm == name) else "none" for name in names}
     start = [Arm(BASE, f"model:{runs[0].start}", "none")] if base and BASE not in names else []
+    if start:
+        check_start(runs)
     world = runs[0].world
     return RunConfig(
         suite=world["name"],

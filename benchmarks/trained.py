@@ -1,7 +1,8 @@
 """Finished runs of `agents.selfplay`: what each was trained on, and what it left to be evaluated.
 
-A run's directory holds `config.json`, `metrics.jsonl`, the Solver as a transformers directory `solver`, and, where its arm has
-a skill bank, `bank.sqlite`.
+A run's directory holds `config.json`, `metrics.jsonl`, the Solver as a transformers directory `solver`, where its arm has a
+skill bank, `bank.sqlite`, the digest of the weights that it started from in `start.json`, and, last of all, `finished.json`,
+which vouches for Solver and bank.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agents.selfplay.finished import FINISHED, START, why_unfinished
 from benchmarks.records import read_json, read_records
 from benchmarks.suites import SUITES, WorldSpec
 from sesa_env.errors import ConfigError
@@ -36,8 +38,14 @@ class TrainedRun:
     start: str
     """The policy that it started from."""
 
+    start_digest: str
+    """The digest of that policy's weights."""
+
     solver: str
     """The directory of its trained Solver."""
+
+    solver_digest: str
+    """The digest of that Solver's weights: an evaluation is not gone on with when it was trained further."""
 
     bank: str
     """Its skill bank; "" where its arm has none."""
@@ -80,10 +88,12 @@ def read_run(directory: str | Path) -> TrainedRun:
         raise ConfigError(f"{root}: expected a finished run of agents.selfplay, but {CONFIG_FILE} is missing")
     config = read_json(root / CONFIG_FILE)
     rows = read_records(root / METRICS_FILE) if (root / METRICS_FILE).is_file() else []
-    if not (root / SOLVER).is_dir() or len(rows) < config["updates"]:
+    reason = "start.json is missing" if not (root / START).is_file() else why_unfinished(root, config["updates"])
+    if reason or len(rows) != config["updates"]:
         done = f"{len(rows)} of {config['updates']} updates"
         raise ConfigError(
-            f"{root}: this run is not finished ({done}); go on with: python -m agents.selfplay --out {root} --resume"
+            f"{root}: this run is not finished ({done}{f'; {reason}' if reason else ''}); "
+            f"go on with: python -m agents.selfplay --out {root} --resume"
         )
     return _run(root, config, rows)
 
@@ -94,7 +104,9 @@ def _run(root: Path, config: Mapping[str, Any], rows: Sequence[Mapping[str, Any]
         arm=config["arm"],
         seed=config["seed"],
         start=config["model"],
+        start_digest=read_json(root / START)["weights"],
         solver=str(root / SOLVER),
+        solver_digest=read_json(root / FINISHED)["solver"],
         bank=str(bank) if config["skills"]["enabled"] and bank.is_file() else "",
         world={"name": config["world"], "options": config["world_options"]},
         rules={name: config["rules"][name] for name in _PLAYED},
@@ -110,8 +122,11 @@ def _run(root: Path, config: Mapping[str, Any], rows: Sequence[Mapping[str, Any]
 
 
 def _to_play(policy: Mapping[str, Any]) -> dict[str, Any]:
-    """A trained model is saved whole, its adapters merged: it needs none of what serves training."""
-    dtype = "bfloat16" if policy["dtype"] == "mixed" else policy["dtype"]
+    """A trained model is saved whole, its adapters merged: it needs none of what serves training.
+
+    Adapters in float32 over a bfloat16 base are merged in float32, and bfloat16 would round away what they learnt.
+    """
+    dtype = "float32" if policy["dtype"] == "mixed" else policy["dtype"]
     return {**policy, "dtype": dtype, "lora": None, "gradient_checkpointing": False}
 
 
@@ -123,8 +138,8 @@ def read_runs(directories: Sequence[str], *, unequal: bool = False) -> tuple[Tra
         unequal: whether runs of different budgets may be compared.
 
     Raises:
-        ConfigError: an arm comes twice with one seed, runs of one seed were trained in different worlds or by different rules,
-            or their budgets differ.
+        ConfigError: an arm comes twice with one seed, the runs did not start from the same weights, they load or sample their
+            Solvers differently, runs of one seed were trained in different worlds or by different rules, or budgets differ.
     """
     runs = tuple(read_run(directory) for directory in directories)
     names = [(run.arm, run.seed) for run in runs]
@@ -137,9 +152,34 @@ def read_runs(directories: Sequence[str], *, unequal: bool = False) -> tuple[Tra
         for what in ("test_world", "rules"):
             if _of(run, what) != _of(first, what):
                 raise ConfigError(f"{run.solver} and {first.solver} have one seed but not one {what}: they cannot be compared")
+    for what in ("start_digest", "model", "sampling"):
+        _check_alike(runs, what)
     if not unequal:
         _check_budgets(runs)
     return runs
+
+
+def _check_alike(runs: Sequence[TrainedRun], what: str) -> None:
+    for run in runs:
+        if (ours := getattr(run, what)) != (first := getattr(runs[0], what)):
+            raise ConfigError(
+                f"{run.solver} and {runs[0].solver} have not one {what} ({ours} and {first}): they cannot be compared"
+            )
+
+
+def check_start(runs: Sequence[TrainedRun]) -> None:
+    """Sees to it that the policy which the runs started from is still what it was, before it is evaluated as `base`.
+
+    Raises:
+        ConfigError: it is gone, or its weights have changed since.
+    """
+    from agents.pretrained import start_digest
+
+    if (found := start_digest(runs[0].start)) != runs[0].start_digest:
+        raise ConfigError(
+            f"{runs[0].start}: these are not the weights that the runs started from ({runs[0].start_digest} -> {found}): "
+            f"put the old ones back, or give a run of the arm {BASE!r} beside the others"
+        )
 
 
 def _of(run: TrainedRun, what: str) -> Any:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from agents.policy import Policy
 from agents.prompts import load_style
+from agents.selfplay.directory import open_directory
+from agents.selfplay.finished import mark_finished
 from agents.selfplay.presets import configure
 from sesa_env.memory.bank import SkillBank
 from sesa_env.memory.prime import prime
@@ -33,12 +35,12 @@ def write_run(root: Path, arm: str, seed: int, start: Path, updates: int = 2, **
     """One finished run."""
     fixed = {"world_options": WORLD, "solver": {"sampling": SAMPLING}, "rules": {"max_turns": 3, "top_k": 2}}
     config = configure("quick", arm, model=str(start), updates=updates, seed=seed, settings=[fixed, settings])
-    root.mkdir(parents=True)
-    (root / "config.json").write_text(json.dumps(config.to_json()))
+    open_directory(config, root, resume=False)
     rows = [{"step": step, "questions": 16, "rollouts": 96} for step in range(config.updates)]
     (root / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     policy(1 + seed).save(root / "solver")
     if config.skills.enabled:
         with SkillBank.open(root / "bank.sqlite", config.skills.bank, run="selfplay") as bank:
             prime(bank)
+    mark_finished(root, config.updates)
     return root

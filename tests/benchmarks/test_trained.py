@@ -1,6 +1,7 @@
 """Finished training runs as arms: each in its own world's other half, by its own rules, with its own bank."""
 
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import asdict, replace
@@ -11,6 +12,8 @@ import pytest
 pytest.importorskip("torch", reason="needs the llm extra")
 pytest.importorskip("tensorboard", reason="needs the train extra")
 
+from safetensors.torch import load_file, save_file
+
 from benchmarks.banks import BankRequest
 from benchmarks.config import make_trained_config
 from benchmarks.contenders import contenders
@@ -20,6 +23,7 @@ from benchmarks.suites import BENCHMARKS
 from benchmarks.trained import read_run, read_runs
 from benchmarks.units import run_unit
 from sesa_env.errors import ConfigError
+from sesa_env.memory.bank import SkillBank
 from sesa_env.worlds import make_world
 from tests.benchmarks.runs import SAMPLING, write_run, write_start
 
@@ -110,11 +114,68 @@ def test_runs_that_cannot_be_compared_are_told(runs, start, tmp_path):
 
 def test_an_unfinished_run_says_how_to_go_on(start, tmp_path):
     run = write_run(tmp_path / "run", "ssp", 1000, start)
+    whole = (run / "metrics.jsonl").read_text()
     (run / "metrics.jsonl").write_text('{"step": 0, "questions": 16, "rollouts": 96}\n')
     with pytest.raises(ConfigError, match=r"not finished \(1 of 2 updates\); go on with: python -m agents\.selfplay"):
         read_run(run)
+    (run / "metrics.jsonl").write_text(whole)
+    for name in ("finished.json", "start.json"):
+        kept = (run / name).read_text()
+        (run / name).unlink()
+        with pytest.raises(ConfigError, match=rf"not finished \(2 of 2 updates; {name} is missing\); go on with"):
+            read_run(run)
+        (run / name).write_text(kept)
+    assert read_run(run).arm == "ssp"
     with pytest.raises(ConfigError, match=r"config\.json is missing"):
         read_run(tmp_path)
+
+
+@pytest.mark.parametrize("what", ["solver", "bank", "updates"])
+def test_what_a_run_did_not_end_with_is_not_evaluated(what, start, tmp_path):
+    run = write_run(tmp_path / "run", "sesa", 1000, start)
+    if what == "solver":
+        write_start(run / "solver")  # of an earlier end, say
+    elif what == "bank":
+        (run / "bank.sqlite").unlink()
+        SkillBank.open(run / "bank.sqlite", run="selfplay").close()  # an empty one
+    else:
+        (run / "finished.json").write_text((run / "finished.json").read_text().replace('"updates": 2', '"updates": 1'))
+    said = {"updates": "it ended after 1 of 2 updates"}.get(what, f"its {what} is not the one that it ended with")
+    with pytest.raises(ConfigError, match=said):
+        read_run(run)
+
+
+def test_runs_that_started_from_other_weights_cannot_be_compared(runs, tmp_path):
+    other = write_start(tmp_path / "other")
+    weights = load_file(other / "model.safetensors")
+    save_file({name: weight + 1 for name, weight in weights.items()}, other / "model.safetensors", {"format": "pt"})
+    run = write_run(tmp_path / "run", "shaping-only", 1000, other)
+    with pytest.raises(ConfigError, match="have not one start_digest"):
+        read_runs([str(runs[0]), str(run)])
+
+
+@pytest.mark.parametrize(
+    ("what", "settings"),
+    [("model", {"policy": {"dtype": "bfloat16"}}), ("sampling", {"solver": {"sampling": {"tokens": 999}}})],
+)
+def test_runs_whose_solvers_would_play_differently_cannot_be_compared(what, settings, runs, start, tmp_path):
+    run = write_run(tmp_path / "run", "shaping-only", 1000, start, **settings)
+    with pytest.raises(ConfigError, match=f"have not one {what}"):
+        read_runs([str(runs[0]), str(run)])
+
+
+def test_a_start_that_has_changed_is_not_evaluated_as_the_base(tmp_path):
+    start = write_start(tmp_path / "start")
+    run = write_run(tmp_path / "run", "ssp", 1000, start)
+    shutil.copy(run / "solver" / "model.safetensors", start / "model.safetensors")
+    with pytest.raises(ConfigError, match="not the weights that the runs started from"):
+        make_trained_config("smoke", read_runs([str(run)]))
+    assert make_trained_config("smoke", read_runs([str(run)]), base=False).arms[0].name == "ssp"
+
+
+def test_adapters_in_float32_are_evaluated_in_float32(start, tmp_path):
+    run = write_run(tmp_path / "run", "ssp", 1000, start, policy={"dtype": "mixed", "lora": {"rank": 2}})
+    assert (read_run(run).model["dtype"], read_run(run).model["lora"]) == ("float32", None)
 
 
 def command(runs, out, *more):
