@@ -31,7 +31,10 @@ def mark_finished(out: Path, updates: int, more: Mapping[str, Any] | None = None
 
 
 def why_unfinished(out: Path, updates: int) -> str | None:
-    """Says why a directory is not that of a finished run of so many updates; None: it is one, and its files are as it left them.
+    """Says why a directory is not what a finished run of so many updates left.
+
+    Returns:
+        The reason; None: it is, and its files are as they were.
 
     Raises:
         StoreError: the mark or the bank cannot be read.

@@ -50,8 +50,9 @@ class ValidRate:
         )
         if self._config.on_collapse == "stop":
             raise CollapseError(
-                f"{said}; look at the reject reasons in the metrics, make invalid questions cost more "
-                f'(rules.reward.invalid), or set guard.on_collapse to "recover" and --resume'
+                f"{said}; look at the reject reasons in the metrics, and begin another run in which invalid questions cost "
+                "more (rules.reward.invalid), or let the Challenger go back to a healthy checkpoint: "
+                "--resume --set guard.on_collapse=recover"
             )
         _log.error("%s; it goes back to its newest healthy checkpoint", said)
         self.bad = 0

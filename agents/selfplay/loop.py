@@ -266,8 +266,10 @@ class SelfPlay:
             self.keeper.load_state_dict(state["keeper"])
 
     def _load_seat(self, updates: int, role: str) -> None:
+        """Brings a seat back to a checkpoint; where parameters are shared, both: an optimiser belongs to its weights."""
         self.checkpoints.load_weights(updates, SOLVER if self.config.shared else role, self.seats[role].policy)
-        self.checkpoints.load_learner(updates, role, self.seats[role])
+        for other in self.seats if self.config.shared else (role,):
+            self.checkpoints.load_learner(updates, other, self.seats[other])
 
     def finish(self) -> None:
         """Takes in what the teacher is still at, and writes the final policies as plain transformers directories."""

@@ -1,17 +1,21 @@
 """The directory of a run: its mark of being finished, going on by its own configuration, the weights that it began from."""
 
+import copy
 import json
 import shlex
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch", reason="needs the llm extra")
+torch = pytest.importorskip("torch", reason="needs the llm extra")
 
+from agents.learner import Sample, TrainingError
 from agents.policy import Policy
+from agents.rollout import Rollout
 from agents.selfplay import finished, loop
 from agents.selfplay.__main__ import main, train
 from agents.selfplay.directory import open_directory, stored_config
@@ -264,3 +268,41 @@ def test_several_processes_are_refused(tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match="WORLD_SIZE is 2: the loop runs in one process"):
         train(small(), tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+# ---- shared parameters ----------------------------------------------------------------------------------------------
+
+
+class Broken:
+    """A learner whose update fails after the weights have moved."""
+
+    def __init__(self, learner):
+        self.learner = learner
+
+    def update(self, samples):
+        raise TrainingError("the loss is not finite")
+
+    def __getattr__(self, name):
+        return getattr(self.learner, name)
+
+
+def test_seats_that_share_parameters_go_back_together(tmp_path):
+    more = {"questions": {"source": "challenger"}, "challenger": {"train": True}, "skills": {"enabled": False}}
+    config = small(shared=True, guard={"on_nan": "recover"}, **more)
+    open_directory(config, tmp_path / "run", resume=False)
+    run = SelfPlay(config, tmp_path / "run")
+    solver, challenger = run.seats["solver"], run.seats["challenger"]
+    weights, optimiser = solver.policy.state_dict(), copy.deepcopy(solver.learner.state_dict())
+    assert solver.learner.update(solver_batch())["steps"] > 0
+    run.seats["challenger"] = replace(challenger, learner=Broken(challenger.learner))
+    assert run._update_seat("challenger", []) == {"recovered": 1}
+    assert all(torch.equal(weight, weights[name]) for name, weight in solver.policy.state_dict().items())
+    assert solver.learner.state_dict() == optimiser
+    run.close()
+
+
+def solver_batch():
+    """Two rollouts of one group, of which one is right."""
+    ids = tuple(range(5, 13))
+    rollout = Rollout(ids, (False,) * 4 + (True,) * 4, (0.0,) * 4 + (-1.0,) * 4, ((4, 8),), ("",), cut=False)
+    return [Sample(rollout, reward, 0) for reward in (0.0, 1.0)]
