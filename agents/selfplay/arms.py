@@ -27,13 +27,14 @@ ARMS: Mapping[str, Overrides] = {
     "sesa-no-priming": {"skills": {"primed": False, "bootstrap": 0}},
     # Not in the paper: what succeeds with a card is also taught without it.
     "sesa-carryover": {"skills": {"carry_over": 0.5}},
-    # SkillRL: a finite fixed question set of fewer families, skills for the categories that go badly, nothing evicted.
+    # SkillRL: a finite fixed question set (`questions.fixed`) of two families only, one hop and two hops, skills for the
+    # categories that go badly, nothing evicted.
     "skillrl": {
         **_READY,
         "questions": {"source": "fixed", "families": {"single": 0.5, "bridge2": 0.5}},
         "skills": {"distillation": "skillrl", "bank": {"evict_after": None}},
     },
-    # An upper reference, not a baseline: ever new questions of all the families that the evaluation asks.
+    # An upper reference, not a baseline: ever new questions, as many of each of the seven benchmarks that the evaluation asks.
     "oracle": {**_READY, "questions": {"source": "stream"}, "skills": {"enabled": False}},
     # The Challenger reads the bank as well.
     "leak": {"skills": {"leak": True}},
@@ -63,13 +64,27 @@ def arm_overrides(name: str) -> Overrides:
 
 
 def budget(config: RunConfig) -> dict[str, int]:
-    """Returns what a run may spend on training its Solver: updates, questions, and rollouts of them."""
+    """Returns what a run may spend on training its Solver: updates, questions, and rollouts of them.
+
+    What the bootstrap phase plays comes on top: see `before_training`.
+    """
     questions = config.updates * config.questions.per_update
     return {"updates": config.updates, "questions": questions, "rollouts": questions * config.rules.group_size}
 
 
+def before_training(config: RunConfig) -> dict[str, int]:
+    """Returns what the bootstrap phase of a run with a memory may play before the first update, to mine cards from.
+
+    With a Challenger it is fewer: only the valid ones of so many proposals are played.
+    """
+    questions = config.skills.bootstrap if config.skills.enabled else 0
+    return {"questions": questions, "rollouts": questions * config.rules.group_size}
+
+
 def check_equal_budgets(configs: Sequence[RunConfig]) -> dict[str, int]:
     """Makes sure that arms which are to be compared spend the same. The arm `base` trains nothing and is left out.
+
+    Those with a bootstrap phase may spend the same in it; those without a memory, or whose bank begins empty, have none.
 
     Returns:
         The common budget.
@@ -80,11 +95,23 @@ def check_equal_budgets(configs: Sequence[RunConfig]) -> dict[str, int]:
     spent = {config.arm: budget(config) for config in configs if config.arm != "base"}
     if len({tuple(sorted(one.items())) for one in spent.values()}) > 1:
         raise ConfigError(f"arms that are compared need one budget of updates, questions and rollouts; got {spent}")
+    bootstraps = {config.arm: one for config in configs if (one := before_training(config))["questions"]}
+    if len({tuple(sorted(one.items())) for one in bootstraps.values()}) > 1:
+        raise ConfigError(f"arms that are compared need one bootstrap phase, or none; got {bootstraps}")
     return next(iter(spent.values()), {})
 
 
-def spent(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Adds up what a run has spent by its metrics: updates, questions and rollouts, searches and tokens of both seats."""
+def spent(rows: Sequence[Mapping[str, Any]], bootstrap: Mapping[str, Any] | None = None) -> dict[str, int]:
+    """Adds up what a run has spent by its metrics: updates, questions and rollouts, searches and tokens of both seats.
+
+    Args:
+        rows: its metrics.
+        bootstrap: the row of its bootstrap phase, which all sums but the updates include; `bootstrap_questions` and
+            `bootstrap_rollouts` are its part of them. None where there was none.
+    """
+    before = dict(bootstrap or {})
     names = ("questions", "rollouts", "proposed", "solver_searches", "challenger_searches")
     tokens = tuple(f"{role}_tokens_{kind}" for role in ("solver", "challenger") for kind in ("sampled", "read"))
-    return {"updates": len(rows)} | {name: sum(row.get(name, 0) for row in rows) for name in (*names, *tokens)}
+    total = {name: sum(row.get(name, 0) for row in (before, *rows)) for name in (*names, *tokens)}
+    part = {f"bootstrap_{name}": before.get(name, 0) for name in ("questions", "rollouts")}
+    return {"updates": len(rows), **total, **part}

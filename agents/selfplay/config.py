@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from agents.demonstrations import FIRST_SEED
 from agents.learner_config import LearnerConfig
 from agents.policy import ModelConfig
 from agents.rollout import Sampling
@@ -40,11 +41,13 @@ class QuestionConfig:
     per_update: int = 16
     """Questions of one update; each is played by `rules.group_size` Solver rollouts."""
     source: str = "challenger"
-    """"challenger": posed in self-play. "fixed": a finite set of ready ones. "stream": ever new ready ones, balanced."""
+    """"challenger": posed in self-play. "fixed": a finite set of ready ones. "stream": ever new ready ones, balanced. The last
+    two are of MiniWiki's train half; in another world they are its questions, for which it must name a file of its own."""
     fixed: int = 256
     """How many questions the finite set has."""
     families: Mapping[str, float] | None = None
-    """Weights of MiniWiki's question families for ready questions; None for the world's own mixture."""
+    """Weights of MiniWiki's question families for ready questions; None for the world's own mixture or, in a stream, for
+    as many questions of each of its seven benchmarks, in their wordings."""
     refill: bool = True
     """Whether slots without a valid question are filled: from the replay pool, before the first valid question of the run with
     the bootstrap phase's or, failing those, with ready ones of the world's train half. Without it steps differ in size."""
@@ -174,7 +177,8 @@ class RunConfig:
     skills: SkillConfig = field(default_factory=SkillConfig)
     """The skill memory."""
     judge: str | None = None
-    """Who looks again at answers that exact match refuses; None for nobody."""
+    """Who looks again at answers that exact match refuses; None for nobody. The paper's is a model behind a server:
+    "openai:Qwen/Qwen2.5-32B-Instruct@URL"."""
     guard: GuardConfig = field(default_factory=GuardConfig)
     """What to do when a step goes wrong."""
     checkpoint_every: int = 10
@@ -191,14 +195,28 @@ class RunConfig:
         if self.challenger.train and self.questions.source != "challenger":
             source = self.questions.source
             raise ConfigError(f"challenger.train: expected false where questions are {source!r}: it poses none; got true")
-        if self.world == "miniwiki" and self.world_options.get("split", "train") != "train":
-            raise ConfigError('world_options.split: expected "train": the other half is what a run is evaluated on')
+        if self.world == "miniwiki":
+            _check_miniwiki(self.seed, self.world_options)
+        elif self.questions.source != "challenger" and not self.world_options.get("questions"):
+            raise ConfigError(
+                f"questions.source={self.questions.source!r} in the world {self.world!r} would train on the questions that it "
+                "is evaluated on; name a file of training questions: --set world_options.questions=FILE"
+            )
         if self.questions.baseline != "batch":
             object.__setattr__(self, "challenger", _grouped(self.challenger, self.questions.baseline))
 
     def to_json(self) -> dict[str, Any]:
         """Returns the configuration as JSON values, the form that `sesa_env.plain.build` reads."""
         return asdict(self)
+
+
+def _check_miniwiki(seed: int, options: Mapping[str, Any]) -> None:
+    """Keeps a run off the other half, which it is evaluated on, and off the worlds of warm starts."""
+    if options.get("split", "train") != "train":
+        raise ConfigError('world_options.split: expected "train": the other half is what a run is evaluated on')
+    for name, value in (("seed", seed), ("world_options.seed", options.get("seed", 0))):
+        if isinstance(value, int) and value >= FIRST_SEED:
+            raise ConfigError(f"{name}: expected one below {FIRST_SEED}, where the worlds of warm starts begin; got {value}")
 
 
 def _grouped(role: RoleConfig, baseline: str) -> RoleConfig:

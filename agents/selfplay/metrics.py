@@ -12,7 +12,7 @@ from typing import Any
 
 from sesa_env.errors import StoreError
 
-METRICS = "metrics.jsonl"
+METRICS, BOOTSTRAP = "metrics.jsonl", "bootstrap.json"
 MACHINE = "machine"
 
 
@@ -58,6 +58,13 @@ def read_metrics(out: str | Path) -> list[dict[str, Any]]:
     if not path.exists():
         raise StoreError(f"{path}: expected the metrics of a run; there is no such file")
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def read_bootstrap(out: str | Path) -> dict[str, Any] | None:
+    """Reads what a run's bootstrap phase played; None where it had none."""
+    path = Path(out) / BOOTSTRAP
+    found: dict[str, Any] | None = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+    return found
 
 
 def reproducible(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from agents.selfplay.config import RunConfig
 from agents.selfplay.draws import Stream, generator, in_turn, seeds
 from agents.selfplay.families import same_key
 from agents.selfplay.pool import Posed, ReplayPool
+from sesa_env.corpus.miniwiki import BENCHMARKS
 from sesa_env.errors import ConfigError
 from sesa_env.game import SearchGame
 from sesa_env.types import Question, Target
@@ -175,10 +176,20 @@ class ReadyQuestions:
         if self._set:
             chosen = in_turn(self._set, self._config.seed, step, count)
         elif self._world.graph is not None:
-            chosen = self._draw(count, seeds(self._config.seed, Stream.QUESTIONS, step, 1)[0])
+            seed = seeds(self._config.seed, Stream.QUESTIONS, step, 1)[0]
+            balanced = self._config.questions.source == "stream" and self._config.questions.families is None
+            chosen = self._balanced(step, count, seed) if balanced else self._draw(count, seed)
         else:
             chosen = in_turn(self._world.questions, self._config.seed, step, count)
         return [Slot(self._with_evidence(question), ready=True) for question in chosen]
+
+    def _balanced(self, step: int, count: int, seed: int) -> list[Question]:
+        """Draws from MiniWiki's seven benchmarks in turn, on and on through the steps."""
+        names = [BENCHMARKS[place % len(BENCHMARKS)] for place in range(step * count, (step + 1) * count)]
+        drawn = {
+            name: iter(self._world.graph.benchmark(name, names.count(name), split="train", seed=seed)) for name in BENCHMARKS
+        }
+        return [next(drawn[name]) for name in names]
 
     def _draw(self, count: int, seed: int) -> list[Question]:
         if self._world.graph is None:

@@ -47,9 +47,19 @@ PRESETS: Mapping[str, Overrides] = {
         "model": "Qwen/Qwen3-4B",
         "updates": 150,
         "world_options": {"size": 200_000, "relations": 128, "n_targets": 50_000, "n_questions": 0},
-        "rules": {"group_size": 5, "max_turns": 10, "challenger_max_turns": 10, "top_k": 3},
+        # The paper's rewards are 0 or 1 and nothing else.
+        "rules": {"group_size": 5, "max_turns": 10, "challenger_max_turns": 10, "top_k": 3, "reward": {"malformed": 0.0}},
         "policy": {"dtype": "bfloat16", "gradient_checkpointing": True},
-        "questions": {"per_update": 256, "pool_reset": 10, "duplicate_reward": 0.0, "repetition_penalty": 0.0},
+        # Critic-free GRPO for both seats. The Challenger's groups are the rollouts of one target; the paper does not give their
+        # size: 4 divides the batch, the Solver's 5 does not.
+        "questions": {
+            "per_update": 256,
+            "pool_reset": 10,
+            "duplicate_reward": 0.0,
+            "repetition_penalty": 0.0,
+            "baseline": "target",
+            "per_target": 4,
+        },
         "solver": {
             "learner": {
                 "algorithm": "grpo",
@@ -62,7 +72,6 @@ PRESETS: Mapping[str, Overrides] = {
             },
             "sampling": {"temperature": 1.0, "turn_tokens": 1024, "tokens": 4096 + 8192},
         },
-        # Critic-free GRPO for both seats: the Challenger's groups are five rollouts of one target.
         "challenger": {
             "learner": {
                 "algorithm": "grpo",
@@ -75,7 +84,15 @@ PRESETS: Mapping[str, Overrides] = {
             },
             "sampling": {"temperature": 0.9, "turn_tokens": 1024, "tokens": 4096 + 8192},
         },
-        "skills": {"bootstrap": 1024, "mined": 142, "card_dropout": 0.0, "carry_over": 0.0},
+        # The paper's teacher (DeepSeek-v4-pro) and judge (Qwen2.5-32B-Instruct) need a server, which the user has to name:
+        # --set skills.teacher=openai:MODEL@URL --set judge=openai:Qwen/Qwen2.5-32B-Instruct@URL
+        "skills": {
+            "bootstrap": 1024,
+            "mined": 142,
+            "card_dropout": 0.0,
+            "carry_over": 0.0,
+            "embedder": "intfloat/e5-base-v2",
+        },
         "checkpoint_every": 10,
     },
 }
@@ -103,6 +120,9 @@ PROFILES: Mapping[str, Mapping[str, Overrides]] = {
     "llm": {"quick": _SMALL_LLM, "small": _SMALL_LLM},
 }
 """By the profile's name, overrides of each preset. `paper` is written for a language model already."""
+
+_WORLD = RunConfig.world
+"""The world of a preset that names none."""
 
 _LARGE = 16 * 1024**2
 """Bytes of weights from which on a saved model is no `tiny`."""
@@ -135,7 +155,8 @@ def configure(
         profile: a name in `PROFILES`; None for the one that fits the model.
         updates: how many; None for the preset's number. The arm `base` makes none.
         seed: the run's seed, and the world's unless `settings` name another.
-        settings: nested overrides, the last ones first in rank.
+        settings: nested overrides, the last ones first in rank. One that names another world than the preset's drops the
+            world's options of the preset and of the seed.
 
     Raises:
         ConfigError: an unknown name, or a value that does not fit.
@@ -149,5 +170,8 @@ def configure(
     given: dict[str, Any] = {"preset": preset, "arm": arm, "model": name, "seed": seed, "world_options": {"seed": seed}}
     if updates is not None:
         given["updates"] = updates
-    layers = (PRESETS[preset], PROFILES[kind].get(preset, {}), given, arm_overrides(arm), *settings)
-    return build(RunConfig, merged(*layers), "configuration")
+    named = merged(PRESETS[preset], PROFILES[kind].get(preset, {}), given, arm_overrides(arm))
+    asked = merged(*settings)
+    if asked.get("world", _WORLD) != named.get("world", _WORLD):
+        named["world_options"] = {}
+    return build(RunConfig, merged(named, asked), "configuration")

@@ -7,12 +7,13 @@ import pytest
 pytest.importorskip("torch")
 
 from agents.selfplay.__main__ import default_directory, main, parse_setting
-from agents.selfplay.arms import ARMS, arm_overrides, budget, check_equal_budgets, merged, spent
+from agents.selfplay.arms import ARMS, arm_overrides, before_training, budget, check_equal_budgets, merged, spent
 from agents.selfplay.config import GuardConfig, QuestionConfig, RunConfig, SkillConfig
 from agents.selfplay.presets import PRESETS, configure, profile_of
 from sesa_env.errors import ConfigError
 from sesa_env.plain import build
 
+FLASHRAG = {"world": "flashrag", "world_options": {"data": "DIR"}}
 MOVING = {"challenger": {"learner": {"algorithm": "reinforce_moving"}}}
 
 
@@ -65,6 +66,14 @@ def test_the_papers_numbers():
     assert 150 <= paper.updates <= 200
     assert not paper.shared
     assert paper.skills.carry_over == 0
+    assert (paper.rules.reward.malformed, paper.skills.embedder) == (0.0, "intfloat/e5-base-v2")
+    assert (paper.judge, paper.skills.teacher) == (None, "hindsight")  # the paper's are behind servers
+
+
+def test_the_papers_challenger_is_compared_within_the_rollouts_of_one_target():
+    paper = configure("paper")
+    assert paper.challenger.learner.recipe[:2] == ("group", "group")
+    assert (paper.questions.baseline, paper.questions.per_target, 256 % paper.questions.per_target) == ("target", 4, 0)
 
 
 def test_a_learner_scores_at_the_temperature_of_its_sampler():
@@ -74,6 +83,18 @@ def test_a_learner_scores_at_the_temperature_of_its_sampler():
 def test_settings_go_over_everything():
     found = configure(settings=[parse_setting("skills.bank.evict_after=7"), parse_setting("guard.on_nan=recover")])
     assert (found.skills.bank.evict_after, found.guard.on_nan) == (7, "recover")
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_another_world_drops_the_presets_options(preset):
+    found = configure(preset, seed=3, settings=[{"world": "flashrag"}, parse_setting("world_options.data=DIR")])
+    assert (found.world, found.world_options) == ("flashrag", {"data": "DIR"})
+    assert configure(preset, seed=3, settings=[{"world": "miniwiki"}]).world_options["seed"] == 3
+
+
+def test_ready_questions_of_another_world_are_of_a_file_of_its_own():
+    found = configure(arm="oracle", settings=[FLASHRAG, {"world_options": {"questions": "train.jsonl"}}])
+    assert found.world_options == {"data": "DIR", "questions": "train.jsonl"}
 
 
 def test_settings_that_do_not_parse_or_fit():
@@ -92,6 +113,10 @@ def test_settings_that_do_not_parse_or_fit():
         (lambda: QuestionConfig(baseline="target"), "per_target: expected at least 2"),
         (lambda: configure(settings=[MOVING, {"questions": {"baseline": "hops"}}]), "compares within a group"),
         (lambda: configure(settings=[{"world_options": {"split": "test"}}]), "world_options.split"),
+        (lambda: configure(seed=100_000), "seed: expected one below 100000"),
+        (lambda: configure(settings=[{"world_options": {"seed": 100_001}}]), "world_options.seed: expected one below"),
+        (lambda: configure(arm="oracle", settings=[FLASHRAG]), "train on the questions that it is evaluated on"),
+        (lambda: configure(arm="skillrl", settings=[FLASHRAG]), "--set world_options.questions=FILE"),
         (lambda: SkillConfig(card_dropout=1.5), "card_dropout"),
         (lambda: SkillConfig(enabled=False, carry_over=0.5), "carry_over"),
         (lambda: GuardConfig(on_nan="ignore"), "guard.on_nan"),
@@ -115,9 +140,23 @@ def test_merging_replaces_leaves_only():
     assert merged({"a": {"b": 1, "c": 2}}, {"a": {"b": 3}, "d": None}) == {"a": {"b": 3, "c": 2}, "d": None}
 
 
+@pytest.mark.parametrize("preset", PRESETS)
+def test_arms_with_a_bootstrap_phase_may_spend_the_same_in_it(preset):
+    found = {arm: before_training(configure(preset, arm)) for arm in ARMS}
+    none = [arm for arm, one in found.items() if not one["questions"]]
+    assert none == ["ssp", "shaping-only", "sesa-no-priming", "oracle"]
+    assert len({one["rollouts"] for arm, one in found.items() if arm not in none}) == 1
+    with pytest.raises(ConfigError, match="one bootstrap phase"):
+        check_equal_budgets([configure(), configure(arm="leak", settings=[{"skills": {"bootstrap": 3}}])])
+
+
 def test_what_a_run_has_spent_is_the_sum_of_its_rows():
     row = dict.fromkeys(spent([]), 2)
-    assert spent([row, row]) == {**dict.fromkeys(spent([]), 4), "updates": 2}
+    bootstrap = {"bootstrap_questions": 0, "bootstrap_rollouts": 0}
+    assert spent([row, row]) == {**dict.fromkeys(spent([]), 4), "updates": 2, **bootstrap}
+    found = spent([row], {"questions": 5, "rollouts": 30, "proposed": 8})
+    assert (found["updates"], found["questions"], found["rollouts"], found["proposed"]) == (1, 7, 32, 10)
+    assert (found["bootstrap_questions"], found["bootstrap_rollouts"]) == (5, 30)
     assert budget(configure(updates=3)) == {"updates": 3, "questions": 48, "rollouts": 288}
 
 
