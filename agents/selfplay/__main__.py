@@ -112,8 +112,10 @@ def _configuration(options: argparse.Namespace) -> tuple[RunConfig, Path]:
 
 
 def _overridden(stored: RunConfig, options: argparse.Namespace, settings: Sequence[Overrides]) -> RunConfig:
-    """The configuration of a run that goes on: its own, and over it what the command line says. What may differ is for
-    `open_directory` to say; what is left out is as it was."""
+    """The configuration of a run that goes on: its own, and over it what the command line says.
+
+    What may differ is for `open_directory` to say; what is left out is as it was.
+    """
     profile = PROFILES[options.profile].get(stored.preset, {}) if options.profile else {}
     names = ("preset", "arm", "model", "updates", "seed")
     given = {name: value for name in names if (value := getattr(options, name)) is not None}

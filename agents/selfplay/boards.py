@@ -1,14 +1,13 @@
 """Where metrics are drawn besides the file: TensorBoard, and Weights & Biases by option."""
 
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
-from torch.utils.tensorboard import SummaryWriter
-
 from agents.selfplay.config import RunConfig
 from agents.selfplay.metrics import scalars
-from sesa_env.errors import ConfigError
+from sesa_env.errors import ConfigError, missing_extra
 
 
 class Board(Protocol):
@@ -27,6 +26,8 @@ class TensorBoard:
     """Draws into `DIR/tensorboard`. What a stopped run drew after its checkpoint is purged."""
 
     def __init__(self, out: Path, step: int) -> None:
+        from torch.utils.tensorboard import SummaryWriter
+
         self._writer = SummaryWriter(str(out / "tensorboard"), purge_step=step)
 
     def show(self, row: Mapping[str, Any]) -> None:
@@ -43,10 +44,8 @@ class WeightsAndBiases:
     """Draws into a project of Weights & Biases, which is imported only here."""
 
     def __init__(self, config: RunConfig, out: Path) -> None:
-        try:
-            import wandb  # type: ignore[import-not-found, unused-ignore]  # optional, and often absent
-        except ImportError as error:
-            raise ConfigError("wandb is not installed; type: pip install wandb, or leave the option out") from error
+        import wandb  # type: ignore[import-not-found, unused-ignore]  # optional, and often absent
+
         self._run = wandb.init(project=config.wandb, dir=str(out), config=config.to_json(), resume="allow")
 
     def show(self, row: Mapping[str, Any]) -> None:
@@ -56,6 +55,18 @@ class WeightsAndBiases:
     def close(self) -> None:
         """Ends the run there."""
         self._run.finish()
+
+
+def check_boards(config: RunConfig) -> None:
+    """Looks for the packages that a run's boards need, before anything of the run is done.
+
+    Raises:
+        ConfigError: one is not installed; the message says what to type.
+    """
+    if config.tensorboard and find_spec("tensorboard") is None:
+        raise missing_extra("tensorboard", "train")
+    if config.wandb and find_spec("wandb") is None:
+        raise ConfigError("wandb is not installed; type: pip install wandb, or leave the option out")
 
 
 def open_boards(config: RunConfig, out: Path, step: int) -> list[Board]:

@@ -13,7 +13,7 @@ class CollapseError(SesaError):
 
 
 class ValidRate:
-    """Watches the share of valid questions.
+    """Watches the share of new valid questions; duplicates are none.
 
     Attributes:
         bad: bad steps in a row, up to now.
@@ -31,6 +31,11 @@ class ValidRate:
     def see(self, step: int, valid: int, proposed: int) -> bool:
         """Looks at a step.
 
+        Args:
+            step: the step.
+            valid: its valid questions, each counted once.
+            proposed: its proposals.
+
         Returns:
             True when the Challenger must go back to a healthy checkpoint; counting then begins anew.
 
@@ -40,13 +45,13 @@ class ValidRate:
         if not proposed:
             return False
         if not valid:
-            _log.warning("step %d: none of %d questions is valid", step, proposed)
+            _log.warning("step %d: none of %d questions is valid and new", step, proposed)
         self.bad = self.bad + 1 if valid < self._config.valid_rate * proposed or not valid else 0
         if self.bad < self._config.patience:
             return False
         said = (
             f"step {step}: the Challenger has collapsed: in {self.bad} steps in a row fewer than {self._config.valid_rate:.0%} "
-            f"of its questions were valid"
+            f"of its questions were valid and new"
         )
         if self._config.on_collapse == "stop":
             raise CollapseError(

@@ -1,10 +1,13 @@
 """The semantic judge in training: answers that exact match refuses are looked at again (paper, section 1)."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
 from agents.judge import Case, Judge, Judgement
 from agents.selfplay.solving import Solved
+
+_log = logging.getLogger(__name__)
 
 
 def judged(solved: Sequence[Solved], judge: Judge | None) -> list[Solved]:
@@ -21,7 +24,10 @@ def judged(solved: Sequence[Solved], judge: Judge | None) -> list[Solved]:
         return list(solved)
     places = [(number, place) for number, item in enumerate(solved) for place in _missed(item)]
     cases = [_case(solved[number], place) for number, place in places]
+    known = len(judge.reasons)
     verdicts = dict(zip(places, judge.judge(cases), strict=True))
+    if reasons := judge.reasons[known:]:
+        _log.warning("%d answers could not be judged and count for nothing: %s", len(reasons), "; ".join(sorted({*reasons})))
     return [_regraded(item, {place: verdicts[number, place] for place in _missed(item)}) for number, item in enumerate(solved)]
 
 

@@ -124,7 +124,10 @@ class Keeper:
         return Boundary(consolidation=report, wait_s=waited, teacher_s=worked)
 
     def _limited(self, drafts: Drafts) -> Drafts:
-        """Keeps SkillRL's few: the first drafts, up to `weak_cards`."""
+        """Keeps SkillRL's few: the first drafts, up to `weak_cards`.
+
+        So many are written, at most, not kept: one that the bank refuses, as too like another, is not made up for.
+        """
         if self._config.distillation != "skillrl":
             return drafts
         kept, left = Drafts(), self._config.weak_cards

@@ -25,10 +25,10 @@ from agents.selfplay.judging import judged
 from agents.selfplay.keeper import Boundary, Keeper
 from agents.selfplay.leak import leaked_cards, leaky
 from agents.selfplay.lessons import carry_over_samples, challenger_rewards, challenger_samples, solver_samples
-from agents.selfplay.metrics import MACHINE, METRICS, MetricsFile
+from agents.selfplay.metrics import BOOTSTRAP, MACHINE, METRICS, MetricsFile
 from agents.selfplay.pool import ReplayPool
 from agents.selfplay.posing import Proposal, ReadyQuestions, Recent, Slot, mark_duplicates, propose, slots_of
-from agents.selfplay.row import learning_row, machine_row, memory_row, posing_row, solving_row
+from agents.selfplay.row import boundary_row, learning_row, machine_row, memory_row, posing_row, solving_row
 from agents.selfplay.solving import Solved, retrieve, solve
 from agents.teacher import load_any_teacher
 from sesa_env.memory.bank import SkillBank
@@ -37,7 +37,6 @@ from sesa_env.memory.whole import whole_file
 from sesa_env.worlds import World, make_world
 
 SOLVER, CHALLENGER = "solver", "challenger"
-BOOTSTRAP = "bootstrap.json"
 RUN = "selfplay"
 """The name under which the bank keeps the run's counters."""
 
@@ -190,7 +189,8 @@ class SelfPlay:
         return boundary
 
     def _watch(self, step: int, proposals: Sequence[Proposal]) -> None:
-        if self.guard.see(step, sum(item.posed is not None for item in proposals), len(proposals)):
+        fresh = sum(item.posed is not None and not item.reason for item in proposals)
+        if self.guard.see(step, fresh, len(proposals)):
             updates = self.checkpoints.newest_healthy()
             assert updates is not None  # the one from before the first step is
             self._load_seat(updates, CHALLENGER)
@@ -271,12 +271,18 @@ class SelfPlay:
         for other in self.seats if self.config.shared else (role,):
             self.checkpoints.load_learner(updates, other, self.seats[other])
 
-    def finish(self) -> None:
-        """Takes in what the teacher is still at, and writes the final policies as plain transformers directories."""
-        if self.keeper is not None:
-            self.keeper.finish()
+    def finish(self) -> dict[str, Any]:
+        """Takes in what the teacher is still at, and writes the final policies as plain transformers directories.
+
+        Returns:
+            What the teacher's last answer changed in the bank after the last row of metrics; "outage" says why there was none.
+        """
+        last = self.keeper.finish() if self.keeper else Boundary()
+        if last.outage:
+            _log.warning("the end: the teacher could not answer, its failures stay in the queue: %s", last.outage)
         for role, seat in self.seats.items():
             seat.policy.save(self.out / role)
+        return {**boundary_row(last), "outage": last.outage}
 
 
 def make_seats(config: RunConfig) -> dict[str, Seat]:

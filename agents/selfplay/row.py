@@ -58,6 +58,7 @@ def solving_row(solved: Sequence[Solved], config: RunConfig) -> dict[str, Any]:
         "hops": _mean([item.slot.posed.question.hops for item in solved]),
         "solver_reward": _mean([reward for item in solved for reward in item.rewards]),
         "malformed": sum(attempt.malformed for attempt in attempts),
+        "unjudged": sum(len(item.unjudged) for item in solved),
         "void": len(attempts) - sum(len(item.counted) for item in solved),
         "solver_searches": sum(len(attempt.searches) for attempt in attempts),
         "cut": sum(rollout.cut for item in solved for rollout in item.rollouts),
@@ -67,8 +68,6 @@ def solving_row(solved: Sequence[Solved], config: RunConfig) -> dict[str, Any]:
 
 def memory_row(stats: Mapping[str, Any], cards: Sequence[Sequence[CardHit]], boundary: Boundary) -> dict[str, Any]:
     """Says what the bank held when the step began, what was retrieved from it, and what the boundary changed."""
-    report = boundary.consolidation
-    evicted = len(boundary.commit.evicted) + (len(report.evicted) if report else 0)
     hits = [hit.similarity for found in cards for hit in found]
     return {
         "cards": stats["cards"],
@@ -79,10 +78,18 @@ def memory_row(stats: Mapping[str, Any], cards: Sequence[Sequence[CardHit]], bou
         "hit_rate": _share(sum(bool(found) for found in cards), len(cards)),
         "similarity": _mean(hits),
         "queued": boundary.commit.queued,
-        "births": len(report.added) if report else 0,
-        "deaths": evicted,
-        "refused": dict(sorted(report.rejected.items())) if report else {},
+        **boundary_row(boundary),
         "outages": int(bool(boundary.outage)),
+    }
+
+
+def boundary_row(boundary: Boundary) -> dict[str, Any]:
+    """Says which cards a boundary brought, took, and would not have."""
+    report = boundary.consolidation
+    return {
+        "births": len(report.added) if report else 0,
+        "deaths": len(boundary.commit.evicted) + (len(report.evicted) if report else 0),
+        "refused": dict(sorted(report.rejected.items())) if report else {},
     }
 
 

@@ -1,7 +1,8 @@
 """SkillRL's update rule: only categories that go badly get new skills, a few at a time (arXiv 2602.08234).
 
 At fixed intervals the success rate of each question category since the last look is compared with a threshold; the teacher is
-given failures of the categories below it, the worst first. Nothing is evicted and no card is permanent.
+given failures of the categories below it, the worst first. Nothing is evicted for hurting: the arm's bank has `evict_after`
+None, so only a bank that is full lets cards go, and of those never the ones that it was primed with.
 """
 
 from collections import Counter

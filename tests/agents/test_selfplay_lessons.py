@@ -1,5 +1,7 @@
 """What a step teaches: rewards of both seats, groups, void rollouts, duplicates, the judge."""
 
+from collections import Counter
+
 import pytest
 
 pytest.importorskip("torch")
@@ -14,8 +16,9 @@ from agents.selfplay.lessons import challenger_rewards, challenger_samples, solv
 from agents.selfplay.pool import Posed, ReplayPool
 from agents.selfplay.posing import DUPLICATE, Proposal, ReadyQuestions, Recent, Slot, mark_duplicates, slots_of
 from agents.selfplay.presets import configure
-from agents.selfplay.row import posing_row
+from agents.selfplay.row import posing_row, solving_row
 from agents.selfplay.solving import Solved
+from sesa_env.corpus.miniwiki import BENCHMARKS
 from sesa_env.corpus.miniwiki.forms import Chain, Step
 from sesa_env.game import SearchGame
 from sesa_env.players.turns import question_turn, search_turn
@@ -195,6 +198,24 @@ def test_ready_questions_stand_in_before_the_first_valid_one():
     assert [slot.ready for slot in slots_of([proposal(reason="words")], pool, config(), 2, ready)] == [False]
 
 
+def test_the_oracles_stream_is_balanced_over_the_seven_benchmarks_in_their_wordings():
+    world = make_world("miniwiki", seed=1000, size=1000, n_questions=0)
+    ready = ReadyQuestions(world, configure("quick", "oracle"))
+    asked = [slot.posed.question for step in range(7) for slot in ready.take(step, 3)]
+    assert Counter(question.source for question in asked) == {f"miniwiki/{name}": 3 for name in BENCHMARKS}
+    assert not any(is_held_out(world, question) for question in asked)
+    own = ReadyQuestions(world, configure("quick", "oracle", settings=[{"questions": {"families": {"single": 1.0}}}]))
+    assert {slot.posed.question.family for slot in own.take(0, 5)} == {"single"}
+
+
+def test_skillrls_set_is_finite_and_narrower():
+    world = make_world("miniwiki", seed=1000, size=1000, n_questions=0)
+    ready = ReadyQuestions(world, configure("quick", "skillrl", settings=[{"questions": {"fixed": 10}}]))
+    asked = {slot.posed.question for step in range(4) for slot in ready.take(step, 10)}
+    assert len(asked) == 10
+    assert {question.family for question in asked} == {"single", "bridge"}
+
+
 def test_a_question_about_the_test_half_is_refused_and_earns_what_an_invalid_one_does():
     settings = configure("small", seed=0)
     world = make_world(settings.world, **settings.world_options)
@@ -227,13 +248,15 @@ class OneJudge:
     def __init__(self, *verdicts):
         self.verdicts = list(verdicts)
         self.cases = []
+        self.reasons = ["said before"]
 
     def judge(self, cases):
         self.cases = list(cases)
+        self.reasons += ["no answer in time"] * self.verdicts.count(Judgement.NOT_JUDGED)
         return self.verdicts
 
 
-def test_a_judge_turns_misses_into_hits_and_what_is_not_judged_is_void():
+def test_a_judge_turns_misses_into_hits_and_what_is_not_judged_is_void(caplog):
     item = solved(Slot(posed("a"), 0), attempt(True), attempt(), attempt(), attempt(), attempt(malformed=True))
     judge = OneJudge(Judgement.RIGHT, Judgement.WRONG, Judgement.NOT_JUDGED)
     found = judged([item], judge)[0]
@@ -241,5 +264,9 @@ def test_a_judge_turns_misses_into_hits_and_what_is_not_judged_is_void():
     assert [one.correct for one in found.attempts] == [True, True, False, False, False]
     assert found.rewards == (1.0, 1.0, 0.0, 0.0, 0.0)
     assert found.counted == [0, 1, 2, 4]
+    row = solving_row([found], config())
+    assert (row["unjudged"], row["void"]) == (1, 1)
+    assert "1 answers could not be judged and count for nothing: no answer in time" in caplog.text
+    assert "said before" not in caplog.text
     assert found.solve_rate == 0.5
     assert judged([item], None) == [item]

@@ -13,18 +13,21 @@ pytest.importorskip("torch")
 import torch
 
 from agents.learner import TrainingError
+from agents.policy import Policy
+from agents.prompts import load_style
 from agents.selfplay.__main__ import main, train
-from agents.selfplay.arms import budget, spent
+from agents.selfplay.arms import before_training, budget, spent
 from agents.selfplay.checkpoint import Checkpoints
 from agents.selfplay.directory import open_directory
 from agents.selfplay.guard import CollapseError
 from agents.selfplay.loop import SelfPlay
-from agents.selfplay.metrics import read_metrics, reproducible
+from agents.selfplay.metrics import read_bootstrap, read_metrics, reproducible
 from agents.selfplay.presets import configure
-from sesa_env.errors import ConfigError, StoreError
+from sesa_env.errors import ConfigError, StoreError, TeacherError
 from sesa_env.game import SearchGame
 from sesa_env.memory.bank import SkillBank
 from sesa_env.types import Role
+from tests.agents.toy_policy import byte_tokenizer, toy_model
 
 DRIVER = Path(__file__).with_name("selfplay_kill_driver.py")
 SMALL = {
@@ -48,6 +51,13 @@ def finished(tmp_path_factory):
 
 def opened(out):
     return SkillBank.open(out / "bank.sqlite", run="selfplay", create=False)
+
+
+def test_the_bootstrap_phase_is_counted(finished):
+    found, bootstrap = spent(read_metrics(finished), read_bootstrap(finished)), read_bootstrap(finished)
+    assert found["rollouts"] == budget(small(updates=3))["rollouts"] + bootstrap["rollouts"]
+    assert bootstrap["proposed"] == 4
+    assert found["bootstrap_rollouts"] == bootstrap["rollouts"] <= before_training(small())["rollouts"]
 
 
 def test_a_run_leaves_metrics_policies_a_bank_and_its_configuration(finished):
@@ -172,6 +182,77 @@ def test_a_damaged_checkpoint_is_told(tmp_path):
         train(small(updates=3), out, resume=True)
 
 
+class Mute:
+    """A teacher that cannot answer."""
+
+    name = "mute"
+
+    def distil(self, failures, cards):
+        raise TeacherError("no route to the teacher")
+
+
+@pytest.mark.parametrize("mute", [False, True])
+def test_what_the_last_harvest_brought_is_told(mute, tmp_path, caplog, monkeypatch):
+    if mute:
+        monkeypatch.setattr("agents.selfplay.loop.load_any_teacher", lambda name, world: Mute())
+    config = small("skillrl", skills={"bootstrap": 0, "distillation": "paper"})
+    out = train(config, tmp_path / "run")
+    last = json.loads((out / "finished.json").read_text())["last_harvest"]
+    assert last["outage"] == ("no route to the teacher" if mute else "")
+    assert ("the end: the teacher could not answer" in caplog.text) == mute
+    with opened(out) as bank:
+        assert last["births"] == 0 if mute else last["births"] > 0
+        born = sum(row["births"] for row in read_metrics(out)) + last["births"]
+        gone = sum(row["deaths"] for row in read_metrics(out)) + last["deaths"]
+        assert len(bank.cards()) == 15 + born - gone
+
+
+def test_a_run_on_real_benchmarks(tmp_path):
+    """From a directory of files to a trained Solver, by the settings that the documentation names."""
+    model, data = tmp_path / "model", tmp_path / "data" / "nq"
+    policy().save(model)
+    data.mkdir(parents=True)
+    passages = []
+    for number in range(8):
+        wife, husband = f"Alda Wern {number}", f"Corin Vale {number}"
+        passages += [(wife, f"{wife} wed {husband} in the town of Brey."), (husband, f"{husband} forged the bell of Brey.")]
+    passages = [{"id": str(place), "contents": f'"{title}"\n{text}'} for place, (title, text) in enumerate(passages)]
+    asked = {"id": "test_0", "question": "who wed alda wern 0", "golden_answers": ["Corin Vale 0"]}
+    for name, records in (("corpus", passages), ("test", [asked])):
+        (data / f"{name}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    arguments = ["--arm", "sesa", "--updates", "1", "--model", str(model), "--out", str(tmp_path / "run")]
+    for setting in ("world=flashrag", f"world_options.data={data.parent}", "skills.bootstrap=2", "questions.per_update=2"):
+        arguments += ["--set", setting]
+    for setting in ("tensorboard=false", "solver.sampling.tokens=2048", "challenger.sampling.tokens=2048"):
+        arguments += ["--set", setting]
+    assert main(arguments) == 0
+    assert json.loads((tmp_path / "run" / "config.json").read_text())["world_options"] == {"data": str(data.parent)}
+    row = read_metrics(tmp_path / "run")[0]
+    assert (row["proposed"], row["ready"]) == (2, 0)
+    assert (tmp_path / "run" / "solver" / "model.safetensors").exists()
+
+
+def policy():
+    tokenizer = byte_tokenizer()
+    model = toy_model(tokenizer, 0)
+    model.config.max_position_embeddings = 4096
+    return Policy("toy", model, tokenizer, load_style("tags"))
+
+
+def test_a_missing_board_is_told_before_the_run_begins(tmp_path, monkeypatch):
+    monkeypatch.setattr("agents.selfplay.boards.find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=r"sesa-env\[train\]"):
+        train(small(tensorboard=True), tmp_path / "run")
+    with pytest.raises(ConfigError, match="wandb is not installed"):
+        train(small(wandb="project"), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_tensorboard_is_imported_only_when_it_is_on():
+    check = "import sys, agents.selfplay.__main__; assert 'torch.utils.tensorboard' not in sys.modules"
+    subprocess.run([sys.executable, "-c", check], cwd=Path(__file__).resolve().parents[2], check=True)
+
+
 class Broken:
     """A learner whose first update fails."""
 
@@ -233,7 +314,8 @@ def test_the_command_line_trains(tmp_path, capsys):
         arguments += ["--set", f"{name}={value}"]
     assert main(arguments) == 0
     captured = capsys.readouterr()
-    assert json.loads(captured.out)["spent"]["proposed"] == 2
+    spending = json.loads(captured.out)["spent"]
+    assert (spending["proposed"], spending["bootstrap_questions"]) == (2, 0)
     assert "ssp 1/1" in captured.err
 
 
