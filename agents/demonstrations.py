@@ -40,6 +40,7 @@ FIRST_SEED = 100_000
 """Worlds of demonstrations have seeds from here on; nothing else is played on them."""
 
 _MOST_CARDS = 3  # the paper shows three
+_TRIES = 4
 
 
 @dataclass(frozen=True)
@@ -215,7 +216,10 @@ def _answer(question: Question, needs: Sequence[Need], found: Sequence[str]) -> 
 def _search(table: Table, recipe: Recipe, name: str, need: Need, advice: Mapping[str, str], stream: Stream) -> str:
     """Searches for a fact, again where the result seems to be about something else; "" when the turns are spent."""
     asked: set[str] = set()
-    while (seat := table.game.state.seat) is not None and seat.turns_left > 1 and len(asked) < 3:
+    for _ in range(_TRIES):
+        seat = table.game.state.seat
+        if seat is None or seat.turns_left == 1:
+            break
         query = f"{name} {_words_for(table, recipe, need, advice, stream)}".strip()
         if query in asked:
             continue

@@ -41,7 +41,7 @@ class WarmStart:
     """The recipe of a warm start; JSON values. The defaults are those of the shipped file."""
 
     model: str = "tiny"
-    """What to begin with: "tiny" for random weights of `shape`, else what `load_policy` takes."""
+    """What to begin with: "tiny" for random weights of `shape`, else what `load_policy` takes, an earlier warm start too."""
     shape: TinyShape = field(default_factory=TinyShape)
     """Size of `tiny`."""
     recipe: Recipe = field(default_factory=Recipe)
@@ -68,6 +68,8 @@ class WarmStart:
     """The longest of those, in ids."""
     seed: int = 0
     """Of the weights, the demonstrations and their order."""
+    began_with: "WarmStart | None" = None
+    """The recipe of the directory that `model` names, where a warm start goes on from another."""
 
     def __post_init__(self) -> None:
         """Refuses numbers that nothing can be trained with."""
@@ -181,7 +183,7 @@ class Training:
         self.optimiser = torch.optim.AdamW(weights, lr=settings.rate, betas=(0.9, 0.98), weight_decay=0.0)
         self.weights, self.step = weights, 0
         self._epoch: tuple[int, int, list[list[int]]] = (-1, -1, [])
-        self._renamer = Renamer() if settings.model == "tiny" and settings.renamed else None
+        self._renamer = Renamer() if self._is_tiny and settings.renamed else None
         self._take_up()
 
     def run(self, checkpoint_every: int = 200) -> None:
@@ -246,11 +248,15 @@ class Training:
 
     def finish(self) -> None:
         """Saves the policy with its recipe, `tiny` in half precision, and drops the checkpoint."""
-        if self.settings.model == "tiny":
+        if self._is_tiny:
             self.policy.model.to(torch.float16)
         self.policy.save(self.out)
         (self.out / RECIPE_FILE).write_text(_json(asdict(self.settings)), encoding="utf-8")
         self._checkpoint.unlink(missing_ok=True)
+
+    @property
+    def _is_tiny(self) -> bool:
+        return self.policy.style.name == "tiny"
 
     @property
     def _checkpoint(self) -> Path:
@@ -292,7 +298,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.write(_json(asdict(pass_rates(load_policy(given.check, config), given.count, given.world))))
         return 0
     chosen = {name: getattr(given, name) for name in _OPTIONS if getattr(given, name) is not None}
-    Training(replace(WarmStart(), **chosen), Path(given.out), config).run()
+    settings = replace(WarmStart(), **chosen)
+    if (Path(settings.model) / RECIPE_FILE).is_file():
+        settings = replace(settings, began_with=settings_of(Path(settings.model)))
+    Training(settings, Path(given.out), config).run()
     return 0
 
 
