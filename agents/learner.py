@@ -20,6 +20,7 @@ import torch
 
 from agents import objective
 from agents.learner_config import RECIPES, LearnerConfig
+from agents.masters import Masters
 from agents.objective import Floats
 from agents.parallel import Processes
 from agents.scoring import Row, log_probabilities, pack, score
@@ -96,7 +97,8 @@ class Learner:
     """Updates one policy from rewarded rollouts.
 
     Args:
-        policy: whose model is trained, in place. Parameters that ask for no gradient (all but LoRA's) stay as they are.
+        policy: whose model is trained, in place. Parameters that ask for no gradient (all but LoRA's) stay as they are; those
+            in bfloat16 have float32 copies which the optimiser steps on, since a small step would be lost in their rounding.
         config: how.
         seed: of the mini-batches' composition.
         accelerator: of accelerate, for several processes under `torchrun`: each calls `update` with its own samples, and the
@@ -114,11 +116,12 @@ class Learner:
         reference: "Policy | None" = None,
     ) -> None:
         self.policy, self.config, self.seed = policy, config or LearnerConfig(), seed
-        self.parameters = [parameter for parameter in policy.model.parameters() if parameter.requires_grad]
-        if not self.parameters:
+        if not any(parameter.requires_grad for parameter in policy.model.parameters()):
             raise ConfigError(f"policy {policy.name!r}: expected parameters that ask for gradients; got none to train")
         self.processes = Processes(accelerator)
         self.processes.same_weights(policy.model.parameters())
+        self.masters = Masters.of(policy.model)
+        self.parameters = self.masters.parameters
         self.reference = (reference or policy.reference()) if self.config.kl > 0 else None
         betas, decay = (self.config.beta1, self.config.beta2), self.config.weight_decay
         self.optimizer = torch.optim.AdamW(self.parameters, self.config.learning_rate, betas, weight_decay=decay, foreach=True)
@@ -143,6 +146,7 @@ class Learner:
             ConfigError: a reward or weight that is not finite, or a mask that does not fit its ids.
             TrainingError: a loss or gradient is not finite and `on_nan` is "raise". The weights are as before that step.
         """
+        self.masters.follow()
         items = [self._item(sample) for sample in samples]
         facts = self.processes.gather([item.fact for item in items])
         with self._training():
@@ -157,7 +161,8 @@ class Learner:
 
     def state_dict(self) -> dict[str, Any]:
         """All that a resumed run needs beside the model's weights to go on to the bit, for `torch.save`."""
-        return {"optimizer": self.optimizer.state_dict(), "updates": self.updates, "steps": self.steps, "moving": self.moving}
+        state = {"optimizer": self.optimizer.state_dict(), "updates": self.updates, "steps": self.steps, "moving": self.moving}
+        return {**state, "masters": masters} if (masters := self.masters.state()) else state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Goes on from a state that `state_dict` gave.
@@ -165,11 +170,12 @@ class Learner:
         Raises:
             ConfigError: it is no learner's state, or belongs to a model with other parameters.
         """
-        expected = {"optimizer", "updates", "steps", "moving"}
+        expected = {"optimizer", "updates", "steps", "moving"} | ({"masters"} if self.masters.state() else set())
         if state.keys() != expected:
             raise ConfigError(f"a learner's state: expected the keys {sorted(expected)}; got {sorted(state)}")
         try:
             self.optimizer.load_state_dict(state["optimizer"])
+            self.masters.load(state.get("masters", []))
         except ValueError as error:
             raise ConfigError(f"a learner's state: expected that of a model with the same parameters; {error}") from error
         self.updates, self.steps, self.moving = state["updates"], state["steps"], state["moving"]
@@ -253,6 +259,7 @@ class Learner:
         for batch in pack([item.row.length for item in items], self.config.micro_tokens):
             loss, part = self._loss([items[index] for index in batch], totals)
             loss.backward()  # type: ignore[no-untyped-call]  # torch ships it untyped
+            self.masters.take_gradients()
             figures += part
         self.processes.sum(figures)
         outcome = dict(zip(FIGURES, figures.tolist(), strict=True))
@@ -308,6 +315,7 @@ class Learner:
             for group in self.optimizer.param_groups:
                 group["lr"] = self._rate()
             self.optimizer.step()
+            self.masters.write_back()
         else:
             _log.warning("update %d: a step is left out, not finite: %s", self.updates, ", ".join(wrong))
         self.optimizer.zero_grad()
