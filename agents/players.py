@@ -1,23 +1,27 @@
 """Players of every kind by one name: language models loaded here or behind a server, and the scripted ones."""
 
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from agents.chat import ChatConfig, Messages, NoReply, OpenAIChat, Reply
+from agents.chat import ChatConfig, Messages, NoReply, OpenAIChat
 from agents.names import Endpoint, endpoint, local_model
 from agents.prompts import Style, load_style
 from sesa_env.errors import SesaError, missing_extra
+from sesa_env.game import SearchGame
 from sesa_env.plain import build
 from sesa_env.players.base import Player, View
 from sesa_env.players.load import load_player
+from sesa_env.play import step
 from sesa_env.types import Role
 from sesa_env.worlds import World
 
 if TYPE_CHECKING:
     from agents.policy import ModelConfig, Policy
 
+_log = logging.getLogger(__name__)
 _CLOSED = re.compile(r"</(?:search|answer|question)>")
 
 
@@ -85,6 +89,9 @@ class ServedPlayer:
     what the game shows as the user's. Servers cannot portably continue an assistant's message, so this is not the one long
     message that policies are trained on; the texts are the same.
 
+    A conversation that has grown beyond what the server takes (it refuses the request, 400 or 413) is out of budget: the part
+    ends there, as it does for a model loaded here.
+
     Args:
         chat: the server.
         style: the prompts.
@@ -94,22 +101,57 @@ class ServedPlayer:
         self.chat = chat
         self._style = style
 
+    def play_seat(self, games: Sequence[SearchGame]) -> None:
+        """Plays the seat whose turn it is in each game until another's turn comes.
+
+        Args:
+            games: running games on one world, with the same actor.
+
+        Raises:
+            SesaError: as `act_batch`, except that a part whose conversation is refused after its first turn is cut off.
+        """
+        playing, role = list(games), games[0].actor if games else None
+        while playing:
+            turns = list(zip(playing, self._turns([game.view() for game in playing]), strict=True))
+            for game, text in turns:
+                if text is None:
+                    game.cut_off()
+            written = [(game, text) for game, text in turns if text is not None]
+            step([game for game, _ in written], [text for _, text in written])
+            playing = [game for game in playing if game.actor is role]
+
     def act(self, view: View) -> str:
         """Writes the next turn."""
         return self.act_batch([view])[0]
 
     def act_batch(self, views: Sequence[View]) -> list[str]:
-        """Writes the next turn for each view, asking for several at once.
+        """Writes the next turn for each view, asking for several at once; "" where the conversation has no room for any.
 
         Raises:
-            SesaError: the server gave no reply for a view: an outage is never played as a turn.
+            SesaError: the server gave no reply for a view: an outage is never played as a turn. Nor is a refused first request,
+                which no conversation has made too long.
         """
+        return [text or "" for text in self._turns(views)]
+
+    def _turns(self, views: Sequence[View]) -> list[str | None]:
+        """The next turn for each view; None where the server refuses a conversation that has grown."""
         outcomes = self.chat.complete([self._conversation(view) for view in views])
-        if lost := [outcome.reason for outcome in outcomes if isinstance(outcome, NoReply)]:
+        turns: list[str | None] = []
+        lost: list[str] = []
+        for view, outcome in zip(views, outcomes, strict=True):
+            if not isinstance(outcome, NoReply):
+                turns.append(cut_turn(outcome.text))
+                continue
+            turns.append(None)
+            if outcome.refused and view.turns:
+                _log.warning("a part is out of budget after %d turns: %s", len(view.turns), outcome.reason)
+            else:
+                lost.append(outcome.reason)
+        if lost:
             raise SesaError(
                 f"{len(lost)} of {len(views)} turns could not be had: {lost[0]}; mend the server and go on with --resume"
             )
-        return [cut_turn(outcome.text) for outcome in outcomes if isinstance(outcome, Reply)]
+        return turns
 
     def _conversation(self, view: View) -> Messages:
         messages = [{"role": "user", "content": self._style.user(view)}]

@@ -4,6 +4,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -97,6 +98,40 @@ def test_an_outage_is_never_played_as_a_turn():
     with FakeOpenAI(lambda body: (500, {"error": {"message": "down"}})) as server:
         player = open_player(f"openai:m@{server.url}", toy_world())
         with pytest.raises(SesaError, match=r"1 of 1 turns could not be had.*down"):
+            play_questions(toy_world(), [QUESTION], player, RULES)
+
+
+TOO_LONG = (400, {"error": {"message": "maximum context length"}})
+
+
+@pytest.mark.parametrize("status", [400, 413])
+def test_a_conversation_that_the_server_finds_too_long_is_out_of_budget(status, caplog):
+    """The unit goes on: another attempt, whose conversation is short, is played to its end."""
+    turns = iter([SEARCH, ANSWER, (status, TOO_LONG[1])])
+    with FakeOpenAI(lambda body: next(turns)) as server:
+        player = open_player(f"openai:m@{server.url}", toy_world())
+        player.chat.config = replace(player.chat.config, concurrency=1)
+        attempts = play_questions(toy_world(), [QUESTION, QUESTION], player, RULES)
+    assert [(attempt.texts, attempt.end, attempt.correct) for attempt in attempts] == [
+        ((SEARCH, ""), "out_of_turns", False),
+        ((ANSWER,), "answered", True),
+    ]
+    assert "out of budget after 1 turns" in caplog.text
+
+
+def test_asked_turn_by_turn_it_has_no_more_to_say():
+    game = SearchGame(toy_world(), RULES)
+    game.reset(QUESTION)
+    game.act(SEARCH)
+    with FakeOpenAI(lambda body: TOO_LONG) as server:
+        assert open_player(f"openai:m@{server.url}", toy_world()).act(game.view()) == ""
+
+
+def test_a_server_that_refuses_the_first_request_is_not_played_with():
+    """No conversation has made it too long: the server is at fault, or its settings, and a score of 0 would be a lie."""
+    with FakeOpenAI(lambda body: TOO_LONG) as server:
+        player = open_player(f"openai:m@{server.url}", toy_world())
+        with pytest.raises(SesaError, match=r"1 of 1 turns could not be had.*maximum context length"):
             play_questions(toy_world(), [QUESTION], player, RULES)
 
 
