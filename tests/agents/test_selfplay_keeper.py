@@ -119,13 +119,6 @@ def test_the_last_answer_is_taken_in_when_a_run_ends(open_keeper):
     assert len(keeper.finish().consolidation.added) == 3
 
 
-def test_what_a_bank_refuses_of_skillrls_few_is_not_made_up_for(open_keeper):
-    keeper = open_keeper(Teacher(), distillation="skillrl", weak_every=3, weak_cards=2)
-    for step in range(5):  # the first two failures are alike, so their cards are
-        keeper.boundary(step, groups(0 if step < 2 else step))
-    assert len(keeper.bank.cards()) <= 2
-
-
 def test_category_is_of_the_question(open_keeper):
     keeper = open_keeper(Teacher(), distillation="skillrl", weak_every=1)
     asked = Question("q", "who is the spouse of person 1", ("a",), family="single")

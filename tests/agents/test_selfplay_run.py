@@ -15,13 +15,17 @@ import torch
 from agents.learner import TrainingError
 from agents.policy import Policy
 from agents.prompts import load_style
+from agents.rollout import Rollout
 from agents.selfplay.__main__ import main, train
 from agents.selfplay.arms import before_training, budget, spent
 from agents.selfplay.checkpoint import Checkpoints
 from agents.selfplay.directory import open_directory
+from agents.selfplay.draws import BEFORE_TRAINING
 from agents.selfplay.guard import CollapseError
 from agents.selfplay.loop import SelfPlay
 from agents.selfplay.metrics import read_bootstrap, read_metrics, reproducible
+from agents.selfplay.pool import Posed
+from agents.selfplay.posing import DUPLICATE, Proposal, propose
 from agents.selfplay.presets import configure
 from sesa_env.errors import ConfigError, StoreError, TeacherError
 from sesa_env.game import SearchGame
@@ -180,6 +184,32 @@ def test_a_damaged_checkpoint_is_told(tmp_path):
     (out / "checkpoints" / "000002" / "state.json").write_text("{")
     with pytest.raises(StoreError, match=r"state\.json"):
         train(small(updates=3), out, resume=True)
+
+
+def test_the_bootstraps_valid_questions_stand_in_before_the_first_of_training(tmp_path, monkeypatch):
+    def one_valid(world, config, policy, step, count):
+        found = [replace(item, posed=None, reason="words") for item in propose(world, config, policy, step, count)]
+        if step == BEFORE_TRAINING:
+            found[0] = replace(found[0], posed=Posed(world.graph.questions(1, split="train")[0]), reason="")
+        return found
+
+    monkeypatch.setattr("agents.selfplay.loop.propose", one_valid)
+    out = train(small(), tmp_path / "run")
+    assert read_bootstrap(out)["questions"] == 1
+    assert [(row["questions"], row["replayed"], row["ready"]) for row in read_metrics(out)] == [(4, 4, 0)] * 2
+
+
+def test_duplicates_do_not_keep_a_challenger_healthy(tmp_path):
+    config = small("ssp", guard={"patience": 2})
+    open_directory(config, tmp_path / "run", resume=False)
+    run = SelfPlay(config, tmp_path / "run")
+    target, question = run.world.targets[0], run.world.graph.questions(1, split="train")[0]
+    again = Proposal(target, Rollout((), (), None, (), (), False), Posed(question), DUPLICATE, 0.0)
+    run._watch(0, [again] * 4)
+    assert not run.guard.healthy
+    with pytest.raises(CollapseError, match="valid and new"):
+        run._watch(1, [again] * 4)
+    run.close()
 
 
 class Mute:
