@@ -4,7 +4,6 @@ A bfloat16 number has 8 significant bits: at a learning rate of 1e-6 a step is f
 weights, and rounding would undo it, every time. The optimiser steps on the copies, and the weights are these, rounded.
 """
 
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
@@ -32,7 +31,7 @@ class Masters:
 
     @classmethod
     def of(cls, model: torch.nn.Module) -> "Masters":
-        """Returns a model's masters: one set, whoever asks, so that learners which share a model lose nothing of each other's."""
+        """Returns a model's masters: one set, so that learners which share a model lose nothing of each other's."""
         if model not in _OF:
             _OF[model] = cls(model)
         return _OF[model]

@@ -12,9 +12,9 @@ from agents.prompts import Style, load_style
 from sesa_env.errors import SesaError, missing_extra
 from sesa_env.game import SearchGame
 from sesa_env.plain import build
+from sesa_env.play import step
 from sesa_env.players.base import Player, View
 from sesa_env.players.load import load_player
-from sesa_env.play import step
 from sesa_env.types import Role
 from sesa_env.worlds import World
 

@@ -15,10 +15,9 @@ text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_pr
 for _ in range(4):
     ids = tokenizer(text, add_special_tokens=False, return_tensors="pt").input_ids
     with torch.no_grad():
-        out = model.generate(
-            ids, do_sample=False, max_new_tokens=64, stop_strings=["</search>", "</answer>"], tokenizer=tokenizer
-        )
-    turn = tokenizer.decode(out[0, ids.shape[1] :])
+        out = model.generate(ids, do_sample=False, max_new_tokens=64)
+    # A turn ends at its first closing tag; greedy, so that what comes behind changes nothing before it.
+    turn = re.match(r".*?</(?:search|answer)>|.*", tokenizer.decode(out[0, ids.shape[1] :]), re.DOTALL)[0]
     text += turn
     sys.stdout.write(turn + "\n")
     if re.search(r"<answer>.*</answer>", turn):

@@ -1,4 +1,3 @@
-# ruff: noqa: E402 - imports that need what is skipped for follow the skip
 """Players by one name: scripted ones, models loaded here, models behind a server; and saved ones in strangers' hands."""
 
 import os

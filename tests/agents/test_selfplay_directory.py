@@ -13,6 +13,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs the llm extra")
 
+from transformers import PreTrainedTokenizerFast
+
 from agents.learner import Sample, TrainingError
 from agents.policy import Policy
 from agents.rollout import Rollout
@@ -102,16 +104,25 @@ class Killed(Exception):
     """Stands for the end of the process."""
 
 
-@pytest.mark.parametrize("where", ["before the end", "while the policies are written", "before the mark"])
+@pytest.mark.parametrize(
+    "where", ["before the end", "while policies are written", "while they change places", "before the mark"]
+)
 def test_a_run_that_is_stopped_at_its_end_is_finished_by_going_on(where, run, four, monkeypatch):
     def killed(*_, **__):
+        raise Killed
+
+    def exchanged(_, directory):
+        directory.replace(directory.with_name("solver.old"))
+        directory.with_name("solver.part").mkdir()
         raise Killed
 
     with monkeypatch.context() as patch:
         if where == "before the end":
             patch.setattr(SelfPlay, "finish", killed)
-        elif where == "while the policies are written":
-            patch.setattr(Policy, "save", killed)
+        elif where == "while policies are written":
+            patch.setattr(PreTrainedTokenizerFast, "save_pretrained", killed)
+        elif where == "while they change places":
+            patch.setattr(Policy, "save", exchanged)
         else:
             patch.setattr("agents.selfplay.__main__.mark_finished", killed)
         with pytest.raises(Killed):
@@ -122,6 +133,7 @@ def test_a_run_that_is_stopped_at_its_end_is_finished_by_going_on(where, run, fo
     train(small(4), run, resume=True)
     assert ended(run) == four
     assert finished_updates(run) == 4
+    assert not [path.name for path in run.iterdir() if path.suffix in (".old", ".part")]
 
 
 def test_the_mark_is_the_last_file(tmp_path, monkeypatch):
