@@ -1,4 +1,4 @@
-"""What training leaves is what evaluation plays: the same ids before the first turn, and a Solver that needs none of our code."""
+"""What training leaves is what evaluation plays: the same ids before the first turn, a Solver that needs no code of ours."""
 
 import json
 import os
@@ -91,7 +91,7 @@ def test_the_solver_of_a_run_answers_through_the_protocol_without_our_code(tmp_p
     run = read_run(out)
     world = open_world(run.test_world())
     player = open_player(f"model:{run.solver}", world, model=run.model, sampling=run.sampling)
-    questions = [question for question in world.graph.benchmark("nq", 40, split="test", seed=0)]
+    questions = list(world.graph.benchmark("nq", 40, split="test", seed=0))
     attempts = play_questions(world, questions, player, QUICK_RULES)
     question, attempt = next(
         pair for pair in zip(questions, attempts, strict=True) if len(pair[1].texts) == 2 and pair[1].end == "answered"
