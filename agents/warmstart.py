@@ -1,7 +1,7 @@
 """The warm start: supervised training of any policy on scripted demonstrations of both seats.
 
     python -m agents.warmstart --out runs/tiny-warm                    # how the shipped file was made
-    python -m agents.warmstart --model smollm2 --out runs/smollm2-warm --demonstrations 600 --batch 8 --rate 2e-5
+    python -m agents.warmstart --model smollm2 --style tiny --out runs/smollm2-warm
     python -m agents.warmstart --check agents/tiny_warm_start          # pass rates of a saved policy
 
 Challenger and Solver both begin from the result. A demonstration goes through the same prompts, styles and chat templates as a
@@ -76,6 +76,12 @@ class WarmStart:
         for name in ("demonstrations", "steps", "batch", "climb"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name}: expected at least 1; got {getattr(self, name)}")
+
+
+PRETRAINED: Mapping[str, Any] = {
+    "demonstrations": 1600, "steps": 200, "batch": 8, "rate": 1e-4, "climb": 10, "read_weight": 0.0, "short_steps": 0,
+}  # fmt: skip
+"""What differs for a model that can read already: it has the protocol to learn, not the language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,16 +299,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command."""
     given = _parser().parse_args(arguments)
     torch.set_num_threads(given.threads)
-    config = ModelConfig(dtype=given.dtype)
+    config = ModelConfig(dtype=given.dtype, style=given.style)
     if given.check is not None:
         sys.stdout.write(_json(asdict(pass_rates(load_policy(given.check, config), given.count, given.world))))
         return 0
     chosen = {name: getattr(given, name) for name in _OPTIONS if getattr(given, name) is not None}
-    settings = replace(WarmStart(), **chosen)
-    if (Path(settings.model) / RECIPE_FILE).is_file():
-        settings = replace(settings, began_with=settings_of(Path(settings.model)))
-    Training(settings, Path(given.out), config).run()
+    Training(settings_for(chosen), Path(given.out), config).run()
     return 0
+
+
+def settings_for(chosen: Mapping[str, Any]) -> WarmStart:
+    """Returns the recipe for a model: that of `tiny`, `PRETRAINED`, or that of the warm start which it goes on from.
+
+    Args:
+        chosen: fields of `WarmStart`, over the recipe's own.
+    """
+    directory = Path(chosen.get("model", WarmStart.model))
+    if (directory / RECIPE_FILE).is_file():
+        earlier = settings_of(directory)
+        return replace(earlier, **{"began_with": earlier, **chosen})
+    return replace(WarmStart(), **{**({} if str(directory) == "tiny" else PRETRAINED), **chosen})
 
 
 _OPTIONS: Mapping[str, type] = {
@@ -315,9 +331,13 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m agents.warmstart", description=__doc__.splitlines()[0])
     for name, kind in _OPTIONS.items():
         told = "what to begin with" if name == "model" else f"see WarmStart.{name}"
-        parser.add_argument(f"--{name.replace('_', '-')}", type=kind, help=f"{told}; {getattr(WarmStart(), name)}")
+        default = f"{getattr(WarmStart(), name)}" + (f", for other models {PRETRAINED[name]}" if name in PRETRAINED else "")
+        parser.add_argument(f"--{name.replace('_', '-')}", type=kind, help=f"{told}; {default}")
     parser.add_argument("--out", default="runs/warm-start", help="the directory to write")
     parser.add_argument("--dtype", default="float32", help="float32 or bfloat16")
+    parser.add_argument(
+        "--style", default="auto", help="the prompts' style, which is saved with the model; default: the model's own"
+    )
     parser.add_argument("--threads", type=int, default=1, help="a second one gains a tiny model nothing")
     parser.add_argument("--check", metavar="MODEL", help="print the pass rates of a policy instead of training one")
     parser.add_argument("--count", type=int, default=200, help="with --check: questions for each hop count")

@@ -1,7 +1,7 @@
 """The warm start: masks by construction, resuming to the bit, and the targets that the shipped file must meet."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +23,7 @@ from agents.warmstart import (
     loss_of,
     main,
     rate_at,
+    settings_for,
     settings_of,
     start_policy,
 )
@@ -263,3 +264,15 @@ def test_a_warm_start_goes_on_from_another_and_says_so(tmp_path, monkeypatch):
     one, other = weights(first), weights(second)
     assert max(float((one[name] - other[name]).abs().max()) for name in one) < 0.05
     assert any(not torch.equal(one[name], other[name]) for name in one)
+
+
+def test_a_model_that_can_read_has_another_recipe_and_a_warm_start_goes_on_with_its_own(tmp_path):
+    assert settings_for({}) == WarmStart()
+    assert settings_for({"model": "tiny", "steps": 3}) == WarmStart(steps=3)
+    read = settings_for({"model": "smollm2", "steps": 3})
+    assert (read.short_steps, read.read_weight, read.steps) == (0, 0.0, 3)
+    earlier = WarmStart(batch=7, steps=9)
+    (tmp_path / RECIPE_FILE).write_text(json.dumps(asdict(earlier)))
+    assert settings_for({"model": str(tmp_path), "steps": 3}) == replace(
+        earlier, model=str(tmp_path), steps=3, began_with=earlier
+    )
