@@ -78,6 +78,23 @@ def test_the_copies_learn_what_float32_would_from_the_same_gradients(monkeypatch
         assert found.grad is None
 
 
+def test_processes_add_up_the_gradients_of_the_copies(monkeypatch):
+    """Before they are clipped, and in float32: another process of the same samples doubles the norm."""
+    alone, together = (learner(replace(SLOW, max_grad_norm=math.inf)) for _ in range(2))
+    (batch,) = batches(alone.policy.model, 1)
+    summed = []
+
+    def twice(parameters):
+        for parameter in parameters:
+            parameter.grad.mul_(2)
+            summed.append(parameter.grad.dtype)
+
+    monkeypatch.setattr(together.processes, "sum_gradients", twice)
+    assert together.update(batch)["grad_norm"] == pytest.approx(2 * alone.update(batch)["grad_norm"], rel=1e-6)
+    assert set(summed) == {torch.float32}
+    assert len(summed) == len(list(together.policy.model.parameters()))
+
+
 def test_gradients_of_micro_batches_add_up_in_float32():
     """bfloat16 could not add a small share to a large sum."""
     model = torch.nn.Linear(1, 1, bias=False).to(torch.bfloat16)
