@@ -78,6 +78,9 @@ class WarmStart:
                 raise ConfigError(f"{name}: expected at least 1; got {getattr(self, name)}")
 
 
+TINY = WarmStart()
+"""The recipe of the first part of the shipped file."""
+
 PRETRAINED: Mapping[str, Any] = {
     "demonstrations": 1600, "steps": 200, "batch": 8, "rate": 1e-4, "climb": 10, "read_weight": 0.0, "short_steps": 0,
 }  # fmt: skip
@@ -314,11 +317,11 @@ def settings_for(chosen: Mapping[str, Any]) -> WarmStart:
     Args:
         chosen: fields of `WarmStart`, over the recipe's own.
     """
-    directory = Path(chosen.get("model", WarmStart.model))
+    directory = Path(chosen.get("model", TINY.model))
     if (directory / RECIPE_FILE).is_file():
         earlier = settings_of(directory)
         return replace(earlier, **{"began_with": earlier, **chosen})
-    return replace(WarmStart(), **{**({} if str(directory) == "tiny" else PRETRAINED), **chosen})
+    return replace(TINY, **{**({} if str(directory) == "tiny" else PRETRAINED), **chosen})
 
 
 _OPTIONS: Mapping[str, type] = {
@@ -331,7 +334,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m agents.warmstart", description=__doc__.splitlines()[0])
     for name, kind in _OPTIONS.items():
         told = "what to begin with" if name == "model" else f"see WarmStart.{name}"
-        default = f"{getattr(WarmStart(), name)}" + (f", for other models {PRETRAINED[name]}" if name in PRETRAINED else "")
+        default = f"{getattr(TINY, name)}" + (f", for other models {PRETRAINED[name]}" if name in PRETRAINED else "")
         parser.add_argument(f"--{name.replace('_', '-')}", type=kind, help=f"{told}; {default}")
     parser.add_argument("--out", default="runs/warm-start", help="the directory to write")
     parser.add_argument("--dtype", default="float32", help="float32 or bfloat16")

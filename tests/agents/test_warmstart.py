@@ -195,7 +195,7 @@ def test_the_recipe_lies_beside_the_weights(tmp_path):
 
 
 def test_the_command_trains(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(warmstart, "WarmStart", lambda: SMALL)
+    monkeypatch.setattr(warmstart, "TINY", SMALL)
     assert main(["--out", str(tmp_path / "made"), "--steps", "2", "--batch", "4"]) == 0
     assert "step 2 of 2" in capsys.readouterr().err
     assert settings_of(tmp_path / "made") == replace(SMALL, steps=2, batch=4)
@@ -255,7 +255,7 @@ def test_the_shipped_recipe_begins_with_the_default_one():
 def test_a_warm_start_goes_on_from_another_and_says_so(tmp_path, monkeypatch):
     first, second = tmp_path / "first", tmp_path / "second"
     Training(SMALL, first).run()
-    monkeypatch.setattr(warmstart, "WarmStart", lambda: SMALL)
+    monkeypatch.setattr(warmstart, "TINY", SMALL)
     assert main(["--model", str(first), "--out", str(second), "--steps", "1", "--short-steps", "0"]) == 0
     monkeypatch.undo()
     settings = settings_of(second)
