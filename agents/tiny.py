@@ -120,6 +120,11 @@ def tiny_model(shape: TinyShape = TinyShape(), seed: int = 0) -> LlamaForCausalL
         return LlamaForCausalLM(config)
 
 
+def is_tiny(tokenizer: Any) -> bool:
+    """Says whether a tokenizer has the ids of `tiny_tokenizer`."""
+    return dict(tokenizer.get_vocab()) == {piece: index for index, piece in enumerate(pieces())}
+
+
 def load_tiny(directory: str | Path = WARM_START) -> tuple[Any, Any]:
     """Loads the shipped warm start.
 

@@ -24,7 +24,7 @@ from agents.demonstrations import Demonstration, Recipe, demonstrate
 from agents.passrates import DEVELOPMENT_SEED, pass_rates
 from agents.policy import ModelConfig, Policy, load_policy
 from agents.prompts import load_style
-from agents.tiny import TinyShape, tiny_model, tiny_tokenizer
+from agents.tiny import TinyShape, is_tiny, tiny_model, tiny_tokenizer
 from agents.tiny_names import Renamer
 from sesa_env.errors import ConfigError
 from sesa_env.memory.whole import whole_file
@@ -265,7 +265,7 @@ class Training:
 
     @property
     def _is_tiny(self) -> bool:
-        return self.policy.style.name == "tiny"
+        return is_tiny(self.policy.tokenizer)  # not by the prompts: another model may be taught with tiny's terse ones
 
     @property
     def _checkpoint(self) -> Path:

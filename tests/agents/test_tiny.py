@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from agents.policy import load_policy
-from agents.tiny import CONTEXT, TinyShape, load_tiny, tiny_model, tiny_tokenizer
+from agents.tiny import CONTEXT, TinyShape, is_tiny, load_tiny, tiny_model, tiny_tokenizer
 from agents.tiny_vocabulary import MOST_DOCS, TAGS, check, normalise, phrases, pieces, words
 from sesa_env.corpus.miniwiki import BENCHMARKS, MiniWiki
 from sesa_env.corpus.miniwiki.names import ENDINGS, SECOND_WORDS, Names, Words
@@ -186,6 +186,14 @@ def test_the_shipped_model_is_small_and_whole():
     assert model.config.tie_word_embeddings
     assert model.config.max_position_embeddings == CONTEXT
     assert [tokenizer.convert_ids_to_tokens(index) for index in range(len(pieces()))] == pieces()
+
+
+def test_its_tokenizer_is_known_by_its_vocabulary(tokenizer):
+    assert is_tiny(tokenizer)
+    assert is_tiny(load_tiny()[1])
+    grown = tiny_tokenizer()
+    grown.add_tokens(["another"])
+    assert not is_tiny(grown)
 
 
 def test_it_is_a_policy_by_name():
