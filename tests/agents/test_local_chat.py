@@ -1,4 +1,3 @@
-# ruff: noqa: E402 - imports that need what is skipped for follow the skip
 """A model loaded here as teacher and judge: greedy, the same alone and in a batch, refused where there is no room."""
 
 import pytest

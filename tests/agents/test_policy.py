@@ -1,4 +1,3 @@
-# ruff: noqa: E402 - imports that need what is skipped for follow the skip
 """Policies: by name, in every precision, with prompts that hold a beginning once, saved as plain directories."""
 
 import sys

@@ -1,4 +1,3 @@
-# ruff: noqa: E402 - imports that need what is skipped for follow the skip
 """The policy with SmolLM2, a real language model of 135 million parameters: `sesa models get smollm2` brings it."""
 
 from tempfile import TemporaryDirectory

@@ -1,4 +1,3 @@
-# ruff: noqa: E402 - imports that need what is skipped for follow the skip
 """Against a real OpenAI-compatible server: `transformers serve` on loopback, with a small model in a directory."""
 
 import os
