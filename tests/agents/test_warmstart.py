@@ -242,7 +242,7 @@ def rebuild(settings: WarmStart, folder: Path) -> Path:
     return folder / "made"
 
 
-@pytest.mark.slow
+@pytest.mark.rebuild
 def test_the_recipe_gives_what_is_shipped(tmp_path):
     made = rebuild(settings_of(WARM_START), tmp_path)
     check_targets(pass_rates(load_policy(str(made)), count=200), slack=0.03)
