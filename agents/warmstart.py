@@ -195,20 +195,24 @@ class Training:
         self._renamer = Renamer() if self._is_tiny and settings.renamed else None
         self._take_up()
 
-    def run(self, checkpoint_every: int = 200) -> None:
+    def run(self, checkpoint_every: int | None = None) -> None:
         """Trains to the last step and saves the policy with its recipe.
+
+        Args:
+            checkpoint_every: steps from one checkpoint to the next; None for a twentieth of them all.
 
         Raises:
             ConfigError: there are too few demonstrations for a batch.
         """
         settings = self.settings
+        every = checkpoint_every or max(settings.steps // 20, 1)
         if self.step < settings.steps:
             made = demonstrate(settings.recipe, settings.demonstrations, settings.seed)
             lessons = [lesson(self.policy, one) for one in made]
             short = [one for one in lessons if len(one.ids) <= settings.short_ids]
             while self.step < settings.steps:
                 loss = self.learn(self._batch(short if self.step < settings.short_steps else lessons))
-                if self.step % checkpoint_every == 0 or self.step == settings.steps:
+                if self.step % every == 0 or self.step == settings.steps:
                     sys.stderr.write(f"step {self.step} of {settings.steps}: loss {loss:.4f}\n")
                     self.keep()
         self.finish()
