@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -125,7 +126,7 @@ def test_ctrl_c_says_how_to_go_on_and_what_it_says_works(finished, tiny_data, tm
     for attempt in range(5):  # on a busy machine a run may be over before this process gets to look
         out = tmp_path / f"interrupted-{attempt}"
         arguments = command(tiny_data, out, "--workers", 2)
-        status, errors = _kill_when(arguments, lambda: any((out / "units").glob("eval-*")), signal.SIGINT)
+        status, errors = _kill_when(arguments, partial(_has_units, out), signal.SIGINT)
         if status:
             break
     assert status == 130
@@ -134,6 +135,10 @@ def test_ctrl_c_says_how_to_go_on_and_what_it_says_works(finished, tiny_data, tm
     assert advice[-1] == "--resume"
     assert run(advice[2:]).returncode == 0
     assert contents(out, "records") == contents(finished, "records")
+
+
+def _has_units(out):
+    return any((out / "units").glob("eval-*"))
 
 
 def _kill_when(arguments, condition, signal_number):
