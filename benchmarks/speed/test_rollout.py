@@ -103,7 +103,9 @@ def rate(play, *arguments):
 
 @pytest.mark.parametrize("greedy", [True, False], ids=["greedy", "sampled"])
 @pytest.mark.parametrize(
-    ("model", "rows", "turns"), [(tiny, 80, 2), (tiny, 80, 4), (smollm2, 4, 3)], ids=["tiny-2-turns", "tiny-4-turns", "smollm2"]
+    ("model", "rows", "turns"),
+    [(tiny, 80, 2), (tiny, 80, 4), pytest.param(smollm2, 4, 3, marks=pytest.mark.models)],  # minutes: tox -e bench -- -m models
+    ids=["tiny-2-turns", "tiny-4-turns", "smollm2"],
 )
 @pytest.mark.benchmark(timer=time.process_time, warmup=False)
 def test_tokens_a_second(benchmark, model, rows, turns, greedy, capsys):
