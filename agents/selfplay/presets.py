@@ -36,6 +36,16 @@ _QUICK: Overrides = {
     "checkpoint_every": 20,
 }
 
+_PAPER_LEARNER: Overrides = {
+    "algorithm": "grpo",
+    "learning_rate": 1e-6,
+    "warmup_steps": 5,
+    "mini_batches": 2,
+    "kl": 0.01,
+    "clip_high": 0.285,
+    "entropy": 0.0,
+}
+
 PRESETS: Mapping[str, Overrides] = {
     # Minutes on one core.
     "quick": _QUICK,
@@ -61,27 +71,11 @@ PRESETS: Mapping[str, Overrides] = {
             "per_target": 4,
         },
         "solver": {
-            "learner": {
-                "algorithm": "grpo",
-                "learning_rate": 1e-6,
-                "warmup_steps": 5,
-                "mini_batches": 2,
-                "kl": 0.01,
-                "clip_high": 0.285,
-                "entropy": 0.0,
-            },
+            "learner": _PAPER_LEARNER,
             "sampling": {"temperature": 1.0, "turn_tokens": 1024, "tokens": 4096 + 8192},
         },
         "challenger": {
-            "learner": {
-                "algorithm": "grpo",
-                "learning_rate": 1e-6,
-                "warmup_steps": 5,
-                "mini_batches": 2,
-                "kl": 0.01,
-                "clip_high": 0.285,
-                "entropy": 0.0,
-            },
+            "learner": _PAPER_LEARNER,
             "sampling": {"temperature": 0.9, "turn_tokens": 1024, "tokens": 4096 + 8192},
         },
         # The paper's teacher (DeepSeek-v4-pro) and judge (Qwen2.5-32B-Instruct) need a server, which the user has to name:
