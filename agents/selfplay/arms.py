@@ -13,6 +13,27 @@ Overrides = Mapping[str, Any]
 
 _READY: Overrides = {"challenger": {"train": False}}
 
+ROLES = (
+    ("reinforce", "grpo"),
+    ("reinforce", "reinforce"),
+    ("reinforce++", "grpo"),
+    ("grpo", "reinforce"),
+    ("grpo", "reinforce++"),
+    ("grpo", "grpo"),
+)
+"""Pairs of algorithms, the Challenger's first, as the paper compares them."""
+
+
+def _roles(challenger: str, solver: str) -> Overrides:
+    """A Challenger that learns by GRPO needs groups: four rollouts of each target."""
+    grouped = {"baseline": "target", "per_target": 4} if challenger == "grpo" else {}
+    return {
+        "questions": grouped,
+        "challenger": {"learner": {"algorithm": challenger}},
+        "solver": {"learner": {"algorithm": solver}},
+    }
+
+
 ARMS: Mapping[str, Overrides] = {
     # The start policy, evaluated with and without the primed bank.
     "base": {"updates": 0},
@@ -38,6 +59,17 @@ ARMS: Mapping[str, Overrides] = {
     "oracle": {**_READY, "questions": {"source": "stream"}, "skills": {"enabled": False}},
     # The Challenger reads the bank as well.
     "leak": {"skills": {"leak": True}},
+    # Ablations that the paper does not show (its section 7).
+    "sesa-no-deduplication": {"skills": {"bank": {"duplicate_cosine": 2.0, "tombstone_steps": 0}}},
+    "sesa-no-eviction": {"skills": {"bank": {"evict_after": None}}},
+    "sesa-no-floor": {"skills": {"bank": {"similarity_floor": -1.0}}},
+    "sesa-shared": {"shared": True},
+    # Controls: cards of no use by their content, in training as at evaluation; the hand-written cards alone.
+    "sesa-shuffled": {"skills": {"placebo": "shuffled"}},
+    "sesa-irrelevant": {"skills": {"placebo": "irrelevant"}},
+    "sesa-seeds": {"skills": {"distillation": "none", "bootstrap": 0}},
+    # The algorithms of Challenger and Solver (the paper's table of SSP's, section 8).
+    **{f"roles-{poser}-{solver}": _roles(poser, solver) for poser, solver in ROLES},
 }
 """Overrides by the arm's name."""
 

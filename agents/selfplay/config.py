@@ -11,9 +11,11 @@ from agents.rollout import Sampling
 from sesa_env.errors import ConfigError
 from sesa_env.game import GameConfig
 from sesa_env.memory.config import MemoryConfig
+from sesa_env.memory.placebo import PLACEBOS
 
 SOURCES = ("challenger", "fixed", "stream")
 DISTILLATIONS = ("paper", "skillrl", "none")
+NO_PLACEBO = "none"
 BASELINES = ("batch", "hops", "target")
 REACTIONS = ("stop", "recover")
 
@@ -103,6 +105,9 @@ class SkillConfig:
     """The share of Solver rollouts that are not shown the cards of their question, drawn for each rollout."""
     carry_over: float = 0.0
     """Weight of the carry-over term: right rollouts made with a card are scored again without it. 0 switches it off."""
+    placebo: str = NO_PLACEBO
+    """What is shown in the place of the cards found: "none" shows them; "shuffled", those of another question of the batch;
+    "irrelevant", cards of about their length that are far from the question (`sesa_env.memory.placebo`). A control."""
     leak: bool = False
     """Whether the Challenger's prompt shows cards too. The paper says it must not: this is an ablation."""
     weak_below: float = 0.4
@@ -115,6 +120,7 @@ class SkillConfig:
     def __post_init__(self) -> None:
         """Refuses values that no memory can have."""
         _choice("skills.distillation", self.distillation, DISTILLATIONS)
+        _choice("skills.placebo", self.placebo, (NO_PLACEBO, *PLACEBOS))
         for name in ("card_dropout", "weak_below"):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise ConfigError(f"skills.{name}: expected a share in [0, 1]; got {getattr(self, name)}")

@@ -11,11 +11,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agents.selfplay.config import SkillConfig
+from agents.selfplay.config import NO_PLACEBO, SkillConfig
 from agents.selfplay.skillrl import WeakCategories
 from sesa_env.errors import TeacherError
 from sesa_env.memory.bank import SkillBank
-from sesa_env.memory.base import CardDraft, CommitReport, ConsolidationReport, Distiller, Failure, SkillCard
+from sesa_env.memory.base import CardDraft, CommitReport, ConsolidationReport, Distiller, Failure, MemorySnapshot, SkillCard
+from sesa_env.memory.placebo import placebo
 from sesa_env.memory.teacher import ask
 from sesa_env.types import Group
 
@@ -66,6 +67,11 @@ class Keeper:
     def close(self) -> None:
         """Lets go of the teacher's thread; an answer that is under way is dropped, its failures wait on in the queue."""
         self._thread.shutdown(wait=True, cancel_futures=True)
+
+    def snapshot(self) -> MemorySnapshot:
+        """Returns the bank as it is now, frozen, or the placebo of it that the configuration names."""
+        frozen, kind = self.bank.snapshot(), self._config.placebo
+        return frozen if kind == NO_PLACEBO else placebo(kind, frozen)
 
     def boundary(self, step: int, groups: Sequence[Group]) -> Boundary:
         """Takes in a teacher's answer and the step's results, and hands the teacher its next work if it is time."""

@@ -100,7 +100,7 @@ class SelfPlay:
         """
         clock, step = Clock(), self.step
         with clock("retrieve"):
-            snapshot = self.keeper.bank.snapshot() if self.keeper else None
+            snapshot = self.keeper.snapshot() if self.keeper else None
             stats = self.keeper.bank.stats() if self.keeper else {}
         with clock("pose"):
             proposals, slots = self._questions(step)

@@ -144,7 +144,7 @@ def test_merging_replaces_leaves_only():
 def test_arms_with_a_bootstrap_phase_may_spend_the_same_in_it(preset):
     found = {arm: before_training(configure(preset, arm)) for arm in ARMS}
     none = [arm for arm, one in found.items() if not one["questions"]]
-    assert none == ["ssp", "shaping-only", "sesa-no-priming", "oracle"]
+    assert none == ["ssp", "shaping-only", "sesa-no-priming", "oracle", "sesa-seeds"]
     assert len({one["rollouts"] for arm, one in found.items() if arm not in none}) == 1
     with pytest.raises(ConfigError, match="one bootstrap phase"):
         check_equal_budgets([configure(), configure(arm="leak", settings=[{"skills": {"bootstrap": 3}}])])

@@ -12,7 +12,7 @@ from agents.selfplay.keeper import Keeper
 from sesa_env.memory.bank import SkillBank
 from sesa_env.memory.config import MemoryConfig
 from sesa_env.types import Group, Question
-from tests.memory.helpers import RELATIONS, Outage, Teacher, question, wrong
+from tests.memory.helpers import RELATIONS, Outage, Teacher, card, question, wrong
 
 OFTEN = MemoryConfig(consolidate_every=2, consolidate_min=1)
 
@@ -124,3 +124,12 @@ def test_category_is_of_the_question(open_keeper):
     asked = Question("q", "who is the spouse of person 1", ("a",), family="single")
     keeper.boundary(0, [Group(asked, (wrong(), wrong()))])
     assert keeper.weak.rates() == {"single-1": 0.0}
+
+
+def test_a_placebo_takes_the_place_of_the_bank(open_keeper):
+    bank = SkillBank.open(config=OFTEN)
+    bank.prime([card(relation) for relation in RELATIONS])
+    asked = [f"what is the {relation} of the thing" for relation in RELATIONS[:2]]
+    true, shuffled = (open_keeper(Teacher(), bank, placebo=kind).snapshot().retrieve(asked) for kind in ("none", "shuffled"))
+    assert [hits[0].card.id for hits in true] == [f"card-{relation}" for relation in RELATIONS[:2]]
+    assert shuffled == true[::-1]
