@@ -195,7 +195,7 @@ def _verdict(estimate: Estimate) -> str:
 
 def _limits(config: Mapping[str, Any], suite: Suite) -> str:
     seeds = len(config["seeds"])
-    spread = "the intervals resample seeds too, which understates the spread between seeds where they are few"
+    spread = "the intervals speak about other worlds and trainings too, with Student's tails where seeds are few"
     single = "the intervals speak about other questions of this world and these players, not about other seeds"
     limits = [
         suite.note,

@@ -133,7 +133,11 @@ def _difference_table(comparisons: Sequence[Comparison], suite: Suite, seeds: in
         Column("lost", "Lost", "count"),
         Column("p", "p", "p"),
     )
-    resampled = "questions within each benchmark" if seeds == 1 else "seeds, and questions within each seed and benchmark"
+    resampled = "questions within each benchmark"
+    if seeds > 1:
+        resampled += (
+            f", and of seeds, the larger of the two errors (benchmarks.stats), Student's t with {seeds - 1} degrees of freedom"
+        )
     notes = (
         f"Differences in points of {score}, paired by question. Intervals: paired bootstrap, {RESAMPLES:,} resamples of "
         f"{resampled}. Gained and lost: questions that turned right and wrong. p: exact McNemar test over them, not corrected "
