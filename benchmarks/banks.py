@@ -9,9 +9,9 @@ from agents.scripted import ScriptedConfig, run_scripted
 from benchmarks.records import write_json
 from sesa_env.errors import StoreError
 from sesa_env.memory.bank import SkillBank
-from sesa_env.memory.base import MemorySnapshot
 from sesa_env.memory.config import MemoryConfig
 from sesa_env.memory.prime import prime
+from sesa_env.memory.retrieve import BankSnapshot
 from sesa_env.plain import build
 
 BANK_FILE, STATS_FILE = "bank.sqlite", "bank.json"
@@ -63,7 +63,7 @@ def make_bank(request: BankRequest, directory: Path) -> None:
         write_json(directory / STATS_FILE, bank.stats())
 
 
-def read_bank(path: Path, memory: Mapping[str, Any]) -> MemorySnapshot:
+def read_bank(path: Path, memory: Mapping[str, Any]) -> BankSnapshot:
     """Opens a bank as an evaluation reads it, frozen.
 
     Args:

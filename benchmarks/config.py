@@ -6,6 +6,7 @@ from typing import Any
 
 from agents.names import endpoint, local_model, names_model
 from benchmarks.arms import ARMS, Arm
+from benchmarks.modes import check_mode
 from benchmarks.suites import BENCHMARKS, SUITES
 from benchmarks.trained import BASE, TRAINED, TrainedRun, check_start
 from sesa_env.errors import ConfigError
@@ -103,6 +104,9 @@ class RunConfig:
     sampling: Mapping[str, Any] = field(default_factory=dict)
     """Their budgets of tokens, as fields of `Sampling`."""
 
+    controls: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Modes besides Off and On in which a trained arm with a bank is played, by the arm's name (`benchmarks.modes`)."""
+
     trained: tuple[TrainedRun, ...] = ()
     """The finished training runs that are compared, if it is they; `arms` then names their arms and `seeds` their seeds."""
 
@@ -113,6 +117,7 @@ class RunConfig:
             "arms": [asdict(arm) for arm in self.arms],
             "seeds": list(self.seeds),
             "questions": dict(self.questions),
+            "controls": {arm: list(modes) for arm, modes in self.controls.items()},
             "trained": [asdict(run) for run in self.trained],
         }
 
@@ -165,7 +170,13 @@ def make_config(
 
 
 def make_trained_config(
-    preset: str, runs: tuple[TrainedRun, ...], questions: int | None = None, judge: str = "", *, base: bool = True
+    preset: str,
+    runs: tuple[TrainedRun, ...],
+    questions: int | None = None,
+    judge: str = "",
+    *,
+    base: bool = True,
+    controls: Mapping[str, tuple[str, ...]] | None = None,
 ) -> RunConfig:
     """Builds the configuration of an evaluation of finished training runs.
 
@@ -175,6 +186,7 @@ def make_trained_config(
         questions: how many questions of each benchmark at most; None for the preset's number.
         judge: as in `make_config`.
         base: whether the policy that training started from is an arm too, the first.
+        controls: modes besides Off and On, by the arm's name.
 
     Returns:
         The configuration: an arm for each arm of the runs, its seeds the runs'.
@@ -202,8 +214,15 @@ def make_trained_config(
         loop_questions=0,
         shard=scale.shard,
         judge=_checked_judge(judge),
+        controls=_checked(controls or {}),
         trained=runs,
     )
+
+
+def _checked(controls: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
+    for mode in (mode for modes in controls.values() for mode in modes):
+        check_mode(mode)
+    return controls
 
 
 def _check_counts(seeds: int | None, questions: int | None) -> None:

@@ -84,7 +84,8 @@ def _trained(config: RunConfig) -> Iterator[Contender]:
         for seed in config.seeds:
             yield _contender(worlds[seed], BASE, f"model:{worlds[seed].start}", ("off",))
     for run in ordered:
-        yield _contender(run, run.arm, f"model:{run.solver}", ("off", "on") if run.bank else ("off",))
+        modes = ("off", "on", *config.controls.get(run.arm, ())) if run.bank else ("off",)
+        yield _contender(run, run.arm, f"model:{run.solver}", modes)
 
 
 def _contender(run: TrainedRun, arm: str, player: str, modes: tuple[str, ...]) -> Contender:

@@ -10,9 +10,17 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict
 from multiprocessing.connection import wait
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from benchmarks.threads import limit_threads
-from benchmarks.units import Unit, is_finished, run_unit
+from benchmarks.units import Json, Unit, is_finished, run_unit
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Task = TypeVar("Task", bound="DataclassInstance")
+Work: TypeAlias = Callable[[Json, str], object]
+"""Does a task, given as JSON, in a directory."""
 
 
 def run_units(units: Sequence[Unit], root: Path, workers: int, done: Callable[[Unit], None]) -> None:
@@ -24,25 +32,41 @@ def run_units(units: Sequence[Unit], root: Path, workers: int, done: Callable[[U
         workers: how many processes; 1 runs them in this one.
         done: called in this process after each unit, finished ones included.
     """
-    pending = [unit for unit in units if not is_finished(root, unit.id)]
-    for unit in units:
-        if unit not in pending:
-            done(unit)
+    run_tasks(run_unit, units, [is_finished(root, unit.id) for unit in units], root, workers, done)
+
+
+def run_tasks(
+    work: Work, tasks: Sequence[Task], finished: Sequence[bool], root: Path, workers: int, done: Callable[[Task], None]
+) -> None:
+    """Does the tasks that are not finished, each by one call of a function. None may depend on another.
+
+    Args:
+        work: does one task; is called with the task as JSON and the directory, here or in another process.
+        tasks: dataclasses of JSON values.
+        finished: for each task whether it is done already.
+        root: the directory that all of them write to.
+        workers: how many processes; 1 does them in this one.
+        done: called in this process after each task, finished ones included.
+    """
+    pending = [task for task, over in zip(tasks, finished, strict=True) if not over]
+    for task, over in zip(tasks, finished, strict=True):
+        if over:
+            done(task)
     if workers == 1 or len(pending) <= 1:
-        for unit in pending:
-            run_unit(asdict(unit), str(root))
-            done(unit)
+        for task in pending:
+            work(asdict(task), str(root))
+            done(task)
     else:
-        _run_in_pool(pending, root, min(workers, len(pending)), done)
+        _run_in_pool(work, pending, root, min(workers, len(pending)), done)
 
 
-def _run_in_pool(units: Sequence[Unit], root: Path, workers: int, done: Callable[[Unit], None]) -> None:
+def _run_in_pool(work: Work, tasks: Sequence[Task], root: Path, workers: int, done: Callable[[Task], None]) -> None:
     # Spawned, not forked: a forked child inherits locks that threads of the parent (progress bars, BLAS) may hold.
     context = multiprocessing.get_context("spawn")
     limit_threads()
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker)
     try:
-        futures = {pool.submit(run_unit, asdict(unit), str(root)): unit for unit in units}
+        futures = {pool.submit(work, asdict(task), str(root)): task for task in tasks}
         for future in as_completed(futures):
             future.result()
             done(futures[future])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's palette: told apart by readers with any kind of colour vision, and in grey.
 OFF, ON, GAIN, LOSS, NEUTRAL = "#8c8c8c", "#0072B2", "#009E73", "#D55E00", "#595959"
-_STYLE: dict[Any, Any] = {
+STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 10,
     "axes.spines.top": False,
@@ -56,16 +56,17 @@ def save_figures(scores: Scores, comparisons: Sequence[Comparison], suite: Suite
     except ImportError as error:
         raise missing_extra("matplotlib", "bench") from error
     directory.mkdir(parents=True, exist_ok=True)
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(STYLE):
         within = [each for each in comparisons if each.before[0] == each.after[0]]
         if within:
-            _save(_draw_off_on(scores, within, suite), directory / "off_on")
+            save_figure(_draw_off_on(scores, within, suite), directory / "off_on")
         if comparisons:
-            _save(_draw_forest(comparisons, suite), directory / "differences")
+            save_figure(_draw_forest(comparisons, suite), directory / "differences")
     return [name for name, drawn in (("off_on", within), ("differences", comparisons)) if drawn]
 
 
-def _save(figure: "Figure", path: Path) -> None:
+def save_figure(figure: "Figure", path: Path) -> None:
+    """Writes a figure as SVG and PNG, the same bytes for the same figure; `path` is without an ending."""
     figure.savefig(path.with_suffix(".svg"), metadata={"Date": None, "Creator": None})
     figure.savefig(path.with_suffix(".png"), metadata={"Software": None})
 

@@ -5,16 +5,16 @@ from typing import Any
 
 from benchmarks.banks import STATS_FILE
 from benchmarks.config import RunConfig
+from benchmarks.evaluation import merge_records
 from benchmarks.figures import save_figures
-from benchmarks.judged import with_verdicts
 from benchmarks.plan import Plan
-from benchmarks.records import Record, read_json, read_records, write_file, write_json
+from benchmarks.records import Record, read_json, read_records, write_json
 from benchmarks.render import Table, save_table
 from benchmarks.report import Run, write_report
 from benchmarks.scores import Scores
 from benchmarks.suites import SUITES
 from benchmarks.tables import compare_sides, make_tables
-from benchmarks.units import RECORDS_FILE, TIMING_FILE, UNITS
+from benchmarks.units import TIMING_FILE, UNITS
 
 
 def write_outcome(root: Path, config: RunConfig, plan: Plan, environments: list[dict[str, Any]]) -> list[Table]:
@@ -39,15 +39,3 @@ def write_outcome(root: Path, config: RunConfig, plan: Plan, environments: list[
     banks = {unit.id: read_json(root / UNITS / unit.id / STATS_FILE) for unit in plan.banks}
     write_report(root, Run(config.to_json(), environments, banks, figures), scores, comparisons, tables, suite)
     return tables
-
-
-def merge_records(root: Path, plan: Plan) -> None:
-    """Joins the shards' records into one file for each arm and benchmark, in the plan's order, as the units wrote them."""
-    merged: dict[Path, list[bytes]] = {}
-    verdicts = {unit.records: root / UNITS / unit.id for unit in plan.judgements}
-    for unit in plan.evaluations:
-        path = root / "records" / unit.arm / f"{unit.benchmark}.jsonl"
-        records = (root / UNITS / unit.id / RECORDS_FILE).read_bytes()
-        merged.setdefault(path, []).append(with_verdicts(records, verdicts[unit.id]) if unit.id in verdicts else records)
-    for path, parts in merged.items():
-        write_file(path, b"".join(parts))

@@ -1,7 +1,7 @@
 """What a person sees while a run goes on: the plan, progress bars, and the main table at the end."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
@@ -10,10 +10,11 @@ from benchmarks.banks import BANK_FILE
 from benchmarks.config import RunConfig
 from benchmarks.plan import Plan
 from benchmarks.render import Table, format_cell
-from benchmarks.units import UNITS, Unit, is_finished
+from benchmarks.suites import BENCHMARKS
+from benchmarks.units import UNITS, is_finished
 
-Begin: TypeAlias = Callable[[str, int], Callable[[Unit], None]]
-"""Begins a bar of a name and a length; what it returns is called after each unit."""
+Begin: TypeAlias = Callable[[str, int], Callable[[object], None]]
+"""Begins a bar of a name and a length; what it returns is called after each unit, which is all the same to it."""
 
 _FIT_A_TERMINAL = 4  # columns of scores beside the benchmarks' names in 80 characters
 
@@ -49,7 +50,7 @@ def progress_bars() -> Iterator[Begin]:
     )
     with Progress(*columns, console=Console(stderr=True)) as progress:
 
-        def begin(name: str, length: int) -> Callable[[Unit], None]:
+        def begin(name: str, length: int) -> Callable[[object], None]:
             task = progress.add_task(name, total=length)
             return lambda unit: progress.advance(task)
 
@@ -80,3 +81,21 @@ def print_outcome(root: Path, table: Table) -> None:
     console.print(f"Report: {root / 'report.md'}; tables, figures and every answer beside it.", markup=False, soft_wrap=True)
     for bank in sorted((root / UNITS).glob(f"bank-*/{BANK_FILE}")):
         console.print(f"Bank: {bank}; look at it with: sesa bank show {bank}", markup=False, soft_wrap=True)
+
+
+def print_tables(root: Path, tables: Sequence[Table]) -> None:
+    """Prints the first two tables of an experiment, our rows alone, and where everything is."""
+    from rich.console import Console
+    from rich.table import Column as Header
+    from rich.table import Table as RichTable
+
+    console = Console()
+    for table in tables[:2]:
+        columns = [column for column in table.columns if column.key not in BENCHMARKS]
+        heads = (Header(column.title, justify="left" if column.style == "text" else "right") for column in columns)
+        shown = RichTable(*heads, title=table.caption)
+        for row in table.rows:
+            if not str(row.get("arm", "")).endswith("(paper)"):
+                shown.add_row(*(format_cell(row.get(column.key), column.style) for column in columns))
+        console.print(shown)
+    console.print(f"Report: {root / 'report.md'}; tables, figures and every answer beside it.", markup=False, soft_wrap=True)

@@ -22,7 +22,7 @@ class Column:
         key: its key in each row.
         title: its heading.
         style: "text", "percent" (a score from 0 to 1, shown times 100), "points" (a signed difference of such scores),
-            "interval" (two of them), "number", "count" or "p".
+            "interval" (two of them), "signed" and "signed_interval" (numbers shown as they are), "number", "count" or "p".
     """
 
     key: str
@@ -62,7 +62,11 @@ def format_cell(value: Any, style: str) -> str:
 
 
 def _points(value: float) -> str:
-    rounded = round(100 * value, 1)
+    return _signed(100 * value)
+
+
+def _signed(value: float) -> str:
+    rounded = round(value, 1)
     return f"{rounded:+.1f}".replace("-", MINUS) if rounded else "0.0"
 
 
@@ -78,6 +82,8 @@ _STYLES: Mapping[str, Callable[[Any], str]] = {
     "count": lambda value: f"{value:d}",
     "p": _p,
     "interval": lambda value: f"[{_points(value[0])}, {_points(value[1])}]",
+    "signed": _signed,
+    "signed_interval": lambda value: f"[{_signed(value[0])}, {_signed(value[1])}]",
 }
 
 
@@ -139,11 +145,11 @@ def to_csv(table: Table) -> str:
 
 
 def _csv_names(column: Column) -> list[str]:
-    return [f"{column.key}_low", f"{column.key}_high"] if column.style == "interval" else [column.key]
+    return [f"{column.key}_low", f"{column.key}_high"] if column.style.endswith("interval") else [column.key]
 
 
 def _csv_cells(value: Any, column: Column) -> list[Any]:
-    if column.style == "interval":
+    if column.style.endswith("interval"):
         return list(value) if value is not None else ["", ""]
     return ["" if value is None else value]
 

@@ -1,12 +1,14 @@
 """Runs the seven benchmarks, Off and On, and writes records, tables, figures and a report into one directory.
 
-python benchmarks/run_all.py --preset smoke
-python benchmarks/run_all.py --suite flashrag --data DIR
-python benchmarks/run_all.py --trained RUN [RUN ...]
+python benchmarks/run_all.py                              the experiment: trains arms of self-play and compares them
+python benchmarks/run_all.py --arms naive skilled         players that are there already
+python benchmarks/run_all.py --trained RUN [RUN ...]      finished runs of agents.selfplay
+python benchmarks/run_all.py --suite flashrag --data DIR  the real benchmarks
 """
 
 import argparse
 import json
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -25,12 +27,12 @@ from benchmarks.threads import limit_threads
 limit_threads()  # before anything imports numpy
 
 from benchmarks.arms import ARMS, parse_arms  # noqa: E402 - comes after limit_threads
-from benchmarks.config import PRESETS, RunConfig, make_config, make_trained_config  # noqa: E402 - comes after limit_threads
+from benchmarks.config import PRESETS, RunConfig, choose, make_config, make_trained_config  # noqa: E402 - comes after limit_threads
 from benchmarks.directory import begin, check_directory  # noqa: E402 - comes after limit_threads
-from benchmarks.engine import run_units  # noqa: E402 - comes after limit_threads
+from benchmarks.evaluation import run_plan  # noqa: E402 - comes after limit_threads
 from benchmarks.plan import make_plan  # noqa: E402 - comes after limit_threads
 from benchmarks.preflight import check, default_workers, estimate_seconds, require_extras  # noqa: E402 - comes after limit_threads
-from benchmarks.progress import print_outcome, print_plan, progress_bars  # noqa: E402 - comes after limit_threads
+from benchmarks.progress import print_outcome, print_plan, print_tables, progress_bars  # noqa: E402 - comes after limit_threads
 from benchmarks.suites import SUITES  # noqa: E402 - comes after limit_threads
 from benchmarks.trained import read_runs  # noqa: E402 - comes after limit_threads
 from sesa_env.errors import ConfigError, SesaError  # noqa: E402 - comes after limit_threads
@@ -48,7 +50,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         "--arms",
         nargs="+",
         metavar="ARM",
-        help=f"what to compare, the baseline first: {', '.join(ARMS)} (the default), NAME=PLAYER[@BANK]; see docs/harness.md",
+        help=f"players to compare, the baseline first: {', '.join(ARMS)} (all of them: the default of real benchmarks), "
+        "NAME=PLAYER[@BANK]; see docs/harness.md",
     )
     parser.add_argument(
         "--trained",
@@ -103,6 +106,9 @@ def run(options: argparse.Namespace) -> None:
     require_extras()
     if options.workers is not None and options.workers < 1:
         raise ConfigError(f"--workers must be at least 1, but is {options.workers}")
+    if is_experiment(options):
+        run_experiment(options)
+        return
     config = _config(options)
     root = Path(options.out or f"runs/{'trained' if config.trained else config.suite}-{config.preset}")
     check_directory(root, config, options.resume)
@@ -114,12 +120,36 @@ def run(options: argparse.Namespace) -> None:
     if len(environments) > 1:
         sys.stderr.write("note: some units were made by other code or packages than these; see environment.json\n")
     with progress_bars() as bar:
-        for name, units in (("Banks", plan.banks), ("Evaluation", plan.evaluations), ("Judge", plan.judgements)):
-            if units:
-                run_units(units, root, workers, bar(name, len(units)))
+        run_plan(plan, root, workers, bar)
     from benchmarks.outcome import write_outcome  # loads matplotlib: only when there is something to draw
 
     print_outcome(root, write_outcome(root, config, plan, environments)[0])
+
+
+def is_experiment(options: argparse.Namespace) -> bool:
+    """Says whether the command line asks for the experiment: it names nobody to compare, and no data."""
+    return options.suite == "miniwiki" and not (options.arms or options.trained or options.data)
+
+
+def run_experiment(options: argparse.Namespace) -> None:
+    """Trains and evaluates the arms of the experiment, and reports.
+
+    Raises:
+        SesaError: as `run`.
+    """
+    for name in ("questions", "seeds", "judge", "model_options", "sampling"):
+        if getattr(options, name):
+            raise ConfigError(
+                f"--{name.replace('_', '-')}: expected with --arms or --trained; the experiment is the preset's; got it alone"
+            )
+    from benchmarks.experiment.design import EXPERIMENTS  # loads torch: only when there is something to train
+    from benchmarks.experiment.outcome import write_outcome
+    from benchmarks.experiment.run import run_experiment as carry_out
+
+    experiment = choose("preset", options.preset, EXPERIMENTS)
+    root = Path(options.out or f"runs/experiment-{experiment.name}")
+    carry_out(experiment, root, options.workers or os.cpu_count() or 1, resume=options.resume)
+    print_tables(root, write_outcome(experiment, root))
 
 
 def _config(options: argparse.Namespace) -> RunConfig:

@@ -101,6 +101,11 @@ class Scores:
         """The unweighted mean of the benchmarks' means: the paper's headline."""
         return float(np.mean([self.mean(side, benchmark, metric) for benchmark in self.benchmarks]))
 
+    def macro_by_seed(self, side: Side, metric: str) -> list[float]:
+        """The macro mean of each seed, in the order of the seeds."""
+        each = [[seed.mean(metric) for seed in self._of(side, benchmark).values()] for benchmark in self.benchmarks]
+        return [float(mean) for mean in np.mean(each, axis=0)]
+
     def micro(self, side: Side, metric: str) -> float:
         """The mean over all questions of a seed, averaged over seeds."""
         sizes = [self.size(benchmark) for benchmark in self.benchmarks]

@@ -39,7 +39,7 @@ def make_tables(scores: Scores, comparisons: Sequence[Comparison], suite: Suite,
     """Makes all tables, the main one first."""
     about = f"Mean over {seeds} seeds." if seeds > 1 else "One seed."
     return [
-        _main_table(scores, suite, about),
+        main_table(scores, suite, about),
         *_judged_tables(scores, suite, about, seeds),
         _score_table(scores, suite, "f1", "main_f1", "Token F1 over all gold aliases, percent", about),
         _difference_table(comparisons, suite, seeds),
@@ -48,7 +48,14 @@ def make_tables(scores: Scores, comparisons: Sequence[Comparison], suite: Suite,
     ]
 
 
-def _main_table(scores: Scores, suite: Suite, about: str) -> Table:
+def main_table(scores: Scores, suite: Suite, about: str) -> Table:
+    """Makes the table of exact match by arm and mode, the paper's rows under ours.
+
+    Args:
+        scores: a run's scores.
+        suite: names the benchmarks.
+        about: a sentence on the seeds.
+    """
     ours = _score_table(
         scores, suite, "em", "main", "Exact match over all gold aliases, percent, with the skill bank and without", about
     )

@@ -141,7 +141,11 @@ def read_runs(directories: Sequence[str], *, unequal: bool = False) -> tuple[Tra
         ConfigError: an arm comes twice with one seed, the runs did not start from the same weights, they load or sample their
             Solvers differently, runs of one seed were trained in different worlds or by different rules, or budgets differ.
     """
-    runs = tuple(read_run(directory) for directory in directories)
+    return check_runs([read_run(directory) for directory in directories], unequal=unequal)
+
+
+def check_runs(runs: Sequence[TrainedRun], *, unequal: bool = False) -> tuple[TrainedRun, ...]:
+    """Refuses runs that cannot be compared; raises as `read_runs`."""
     names = [(run.arm, run.seed) for run in runs]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ConfigError(f"arm {twice[0][0]!r} comes twice with seed {twice[0][1]}; give each run once")
@@ -156,7 +160,7 @@ def read_runs(directories: Sequence[str], *, unequal: bool = False) -> tuple[Tra
         _check_alike(runs, what)
     if not unequal:
         _check_budgets(runs)
-    return runs
+    return tuple(runs)
 
 
 def _check_alike(runs: Sequence[TrainedRun], what: str) -> None:

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from agents.players import open_player
-from benchmarks.banks import BANK_FILE, BankRequest, make_bank, read_bank
+from benchmarks.banks import BANK_FILE, BankRequest, make_bank
 from benchmarks.judged import judge_records
+from benchmarks.modes import memory_of
 from benchmarks.records import Record, dump, make_record, read_json, write_json, write_records
 from benchmarks.suites import open_world, take_questions
 from sesa_env.errors import ConfigError, RetrievalError, SesaError
@@ -65,10 +66,10 @@ class EvalUnit:
     """The Solver, for `agents.players.open_player`."""
 
     modes: tuple[str, ...]
-    """"off" (no bank), "on" (with the bank), or both."""
+    """"off" (no bank), "on" (with the bank), and what else `benchmarks.modes` knows."""
 
     bank: str
-    """Id of the bank unit that the On mode reads; "" where there is no On mode."""
+    """Id of the bank unit that all modes but Off read; "" where there is no other."""
 
     seed: int
     """Seeds the player and the draw of questions."""
@@ -176,8 +177,9 @@ def evaluate(unit: EvalUnit, bank_path: Path) -> list[Record]:
     """
     world = open_world(unit.world)
     questions = take_questions(unit.world, unit.benchmark, unit.questions, unit.seed)[unit.start : unit.stop]
-    bank = read_bank(bank_path, unit.memory) if "on" in unit.modes else None
-    return [record for mode in unit.modes for record in _play(unit, world, questions, bank if mode == "on" else None, mode)]
+    return [
+        record for mode in unit.modes for record in _play(unit, world, questions, memory_of(mode, bank_path, unit.memory), mode)
+    ]
 
 
 def _play(

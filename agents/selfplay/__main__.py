@@ -7,11 +7,12 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from agents.selfplay.arms import ARMS, Overrides, arm_overrides, merged, spent
-from agents.selfplay.boards import check_boards, open_boards
+from agents.selfplay.boards import Board, check_boards, open_boards
 from agents.selfplay.config import RunConfig
 from agents.selfplay.directory import open_directory, stored_config
 from agents.selfplay.finished import mark_finished
@@ -23,7 +24,7 @@ from sesa_env.errors import ConfigError, SesaError
 from sesa_env.plain import build
 
 
-def train(config: RunConfig, out: str | Path, *, resume: bool = False) -> Path:
+def train(config: RunConfig, out: str | Path, *, resume: bool = False, show: bool = True) -> Path:
     """Runs self-play in a directory.
 
     Args:
@@ -31,6 +32,7 @@ def train(config: RunConfig, out: str | Path, *, resume: bool = False) -> Path:
         out: the directory: new, empty, or with `resume` that of the same run.
         resume: go on from the last checkpoint, by the configuration that the run has: only what `directory.FREE` names may
             differ. A finished run with nothing left to do changes no file.
+        show: whether updates are shown on the error stream as they come.
 
     Returns:
         The directory: configuration, metrics, checkpoints, `bank.sqlite`, and the final policies in `solver` and `challenger`.
@@ -48,12 +50,12 @@ def train(config: RunConfig, out: str | Path, *, resume: bool = False) -> Path:
     run = SelfPlay(config, folder)
     boards = open_boards(config, folder, run.step)
     try:
-        with LiveView(config.arm, config.updates) as view:
+        with LiveView(config.arm, config.updates) if show else nullcontext() as view:
+            watchers: list[Board | LiveView] = [*boards] if view is None else [view, *boards]
             while run.step < config.updates:
                 row = run.update()
-                view.show(row)
-                for board in boards:
-                    board.show(row)
+                for watcher in watchers:
+                    watcher.show(row)
         last = run.finish()
     finally:
         for board in boards:

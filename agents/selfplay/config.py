@@ -42,6 +42,9 @@ class QuestionConfig:
 
     per_update: int = 16
     """Questions of one update; each is played by `rules.group_size` Solver rollouts."""
+    proposals: int | None = None
+    """Challenger rollouts of one update, at most: it proposes until the batch is full. None: as many as `per_update`, whatever
+    comes of them."""
     source: str = "challenger"
     """"challenger": posed in self-play. "fixed": a finite set of ready ones. "stream": ever new ready ones, balanced. The last
     two are of MiniWiki's train half; in another world they are its questions, for which it must name a file of its own."""
@@ -75,10 +78,20 @@ class QuestionConfig:
         _choice("questions.baseline", self.baseline, BASELINES)
         for name, least in (("per_update", 1), ("fixed", 1), ("pool_reset", 0), ("duplicate_steps", 0), ("per_target", 1)):
             _at_least(f"questions.{name}", getattr(self, name), least)
-        if self.per_update % self.per_target:
-            raise ConfigError(f"per_update: expected a multiple of per_target, {self.per_target}; got {self.per_update}")
+        if self.proposals is not None:
+            _at_least("questions.proposals", self.proposals, self.per_update)
+        if self.per_update % self.per_target or self.at_most % self.per_target:
+            raise ConfigError(
+                f"questions.per_update and proposals: expected multiples of per_target, {self.per_target}; got "
+                f"{self.per_update} and {self.at_most}"
+            )
         if self.baseline == "target" and self.per_target < 2:
             raise ConfigError('questions.per_target: expected at least 2 with baseline "target", which compares them; got 1')
+
+    @property
+    def at_most(self) -> int:
+        """Challenger rollouts of one update, at most."""
+        return self.per_update if self.proposals is None else self.proposals
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from agents.selfplay.leak import leaked_cards, leaky
 from agents.selfplay.lessons import carry_over_samples, challenger_rewards, challenger_samples, solver_samples
 from agents.selfplay.metrics import BOOTSTRAP, MACHINE, METRICS, MetricsFile
 from agents.selfplay.pool import ReplayPool
-from agents.selfplay.posing import Proposal, ReadyQuestions, Recent, Slot, mark_duplicates, propose, slots_of
+from agents.selfplay.posing import Proposal, ReadyQuestions, Recent, Slot, mark_duplicates, propose, slots_of, until_full
 from agents.selfplay.row import boundary_row, learning_row, machine_row, memory_row, posing_row, solving_row
 from agents.selfplay.solving import Solved, retrieve, solve
 from agents.teacher import load_any_teacher
@@ -137,8 +137,8 @@ class SelfPlay:
         if self._ready is not None:
             return [], self._ready.take(step, count)
         self.pool.begin(step)
-        proposed = self._proposals(self._challenger(step), step, count)
-        proposals = mark_duplicates(proposed, self.recent.known())
+        proposed = self._proposals(self._challenger(step), step, self.config.questions.at_most)
+        proposals = until_full(mark_duplicates(proposed, self.recent.known()), self.config.questions)
         self.recent.add(proposals)
         return proposals, slots_of(proposals, self.pool, self.config, step, self._stand_in)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from agents.policy import Policy
 from agents.rollout import Rollout, roll_out
-from agents.selfplay.config import RunConfig
+from agents.selfplay.config import QuestionConfig, RunConfig
 from agents.selfplay.draws import Stream, generator, in_turn, seeds
 from agents.selfplay.families import same_key
 from agents.selfplay.pool import Posed, ReplayPool
@@ -127,6 +127,18 @@ def mark_duplicates(proposals: Sequence[Proposal], known: set[str]) -> list[Prop
     return marked
 
 
+def until_full(proposals: Sequence[Proposal], config: QuestionConfig) -> list[Proposal]:
+    """Leaves out what was proposed after the question that filled the batch, the rest of its target's group excepted.
+
+    So the Challenger learns from all that it proposed up to there, good and bad, and from nothing whose worth is unknown.
+    """
+    fresh = [place for place, item in enumerate(proposals) if item.posed is not None and not item.reason]
+    if len(fresh) < config.per_update:
+        return list(proposals)
+    last = fresh[config.per_update - 1]
+    return list(proposals[: (last // config.per_target + 1) * config.per_target])
+
+
 def slots_of(
     proposals: Sequence[Proposal], pool: ReplayPool, config: RunConfig, step: int, ready: "ReadyQuestions | None" = None
 ) -> list[Slot]:
@@ -140,11 +152,12 @@ def slots_of(
         ready: what stands in where the pool is empty: nothing was ever valid.
 
     Returns:
-        As many slots as proposals, so that every step plays as many questions; fewer only where `refill` is off, or where
-        nothing was ever valid and there are no ready questions either.
+        `per_update` slots, so that every step plays as many questions; fewer only where `refill` is off, or where nothing was
+        ever valid and there are no ready questions either.
     """
     fresh = [Slot(item.posed, place) for place, item in enumerate(proposals) if item.posed is not None and not item.reason]
-    empty = len(proposals) - len(fresh)
+    fresh = fresh[: config.questions.per_update] if config.questions.refill else fresh
+    empty = config.questions.per_update - len(fresh)
     if not config.questions.refill or not empty:
         pool.make_room(len(fresh))
         pool.add([slot.posed for slot in fresh])

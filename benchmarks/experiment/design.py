@@ -1,0 +1,186 @@
+"""What an experiment trains and evaluates: studies of arms, each over the same seeds at the same budget.
+
+A study is a comparison. All its arms are trained in the same worlds, one for each seed, and evaluated after the same numbers of
+updates, its stages, on the same questions about what training held out. The reported worlds have seeds below 1000; whatever was
+tuned was tuned on others (`benchmarks.config.DEVELOPMENT_SEEDS`).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from agents.selfplay.arms import ROLES, Overrides, merged
+from agents.selfplay.config import RunConfig as TrainingConfig
+from agents.selfplay.presets import configure
+
+MAIN = "main"
+"""The study that the tables and most claims are made of."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """Arms that are compared."""
+
+    name: str
+    """Names its directories."""
+
+    title: str
+    """What it asks, for a reader."""
+
+    arms: tuple[str, ...]
+    """Names in `agents.selfplay.arms.ARMS`."""
+
+    seeds: tuple[int, ...]
+    """Of worlds and trainings, the same for every arm, so that arms are paired."""
+
+    stages: tuple[int, ...]
+    """Updates after which the arms are evaluated, ascending; the last ends training."""
+
+    questions: int
+    """Held-out questions of each of the seven benchmarks."""
+
+    settings: Overrides = field(default_factory=dict)
+    """Fields of the training's configuration, over the preset's."""
+
+    controls: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Modes besides Off and On in which an arm is evaluated after the last stage (`benchmarks.modes`)."""
+
+    def cells(self, preset: str) -> Iterator["Cell"]:
+        """Lists its trainings, seed by seed, so that a study that is stopped early has whole seeds.
+
+        Args:
+            preset: of `agents.selfplay.presets`.
+        """
+        for seed in self.seeds:
+            for arm in self.arms:
+                config = configure(preset, arm, seed=seed, updates=self.stages[-1], settings=[_QUIET, self.settings])
+                stages = (0,) if config.updates == 0 else self.stages
+                yield Cell(f"{self.name}-{arm}-s{seed}", self.name, arm, seed, stages, config.to_json())
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One training, plain data."""
+
+    id: str
+    """Names its directory."""
+
+    study: str
+    """Whose it is."""
+
+    arm: str
+    """Its arm."""
+
+    seed: int
+    """Its seed."""
+
+    stages: tuple[int, ...]
+    """Updates after which it is kept for evaluation."""
+
+    config: dict[str, Any]
+    """The training's configuration, as JSON values."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Everything that one command trains and evaluates."""
+
+    name: str
+    """The preset's name."""
+
+    training: str
+    """The preset of `agents.selfplay.presets` that all trainings start from."""
+
+    studies: tuple[Study, ...]
+    """The comparisons, the main one first."""
+
+    def cells(self) -> list[Cell]:
+        """Lists all trainings, those of the main study first."""
+        return [cell for study in self.studies for cell in study.cells(self.training)]
+
+    def study(self, name: str) -> Study:
+        """Looks a study up; there must be one of the name."""
+        return next(study for study in self.studies if study.name == name)
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the experiment as a JSON value."""
+        return {**asdict(self), "cells": [asdict(cell) for cell in self.cells()]}
+
+
+_QUIET: Overrides = {"tensorboard": False}
+
+ARMS = (
+    "base", "ssp", "shaping-only", "sesa", "sesa-no-distillation", "sesa-no-shaping", "sesa-no-priming", "sesa-carryover",
+    "skillrl", "oracle", "leak",
+)  # fmt: skip
+"""The arms of the main table."""
+
+ABLATIONS = ("sesa-no-deduplication", "sesa-no-eviction", "sesa-no-floor", "sesa-shared")
+"""Ablations that the paper does not show."""
+
+PLACEBOS = ("sesa-shuffled", "sesa-irrelevant", "sesa-seeds")
+"""Placebo banks in training."""
+
+_CONTROLS = {"sesa": ("shuffled", "irrelevant", "seeds", "top-1", "top-5", "no-floor")}
+_TAILS = (20, 40, 80, 160)
+_CURVES = ("ssp", "shaping-only", "sesa")
+
+
+def _tail(relations: int) -> Overrides:
+    return {"world_options": {"relations": relations}}
+
+
+def _small() -> tuple[Study, ...]:
+    worlds, few, curve = tuple(range(10, 16)), tuple(range(10, 13)), (50, 100, 200, 400)
+    roles = tuple(f"roles-{challenger}-{solver}" for challenger, solver in ROLES)
+    main = Study(MAIN, "The arms of the paper at one budget", ARMS, worlds, curve, 100, controls=_CONTROLS)
+    return (
+        main,
+        Study("ablations", "What the paper does not take apart", ("sesa", *ABLATIONS), few, (200,), 100),
+        Study("placebos", "Cards of no use in training", ("sesa", "shaping-only", *PLACEBOS), few, (200,), 100),
+        Study("roles", "The algorithms of the two seats", roles, few, (200,), 100),
+        *(
+            Study(f"tail-{size}", f"A world of {size} relations", _CURVES, few, curve, 100, settings=_tail(size))
+            for size in _TAILS
+        ),
+    )
+
+
+EXPERIMENTS: Mapping[str, Experiment] = {
+    "smoke": Experiment(
+        "smoke",
+        "quick",
+        (
+            Study(
+                MAIN, "SSP and SESA", ("base", "ssp", "sesa"), (0,), (2,), 4,
+                settings={"questions": {"per_update": 2}, "rules": {"group_size": 2}, "skills": {"bootstrap": 4}},
+                controls={"sesa": ("shuffled",)},
+            ),
+        ),
+    ),
+    "quick": Experiment("quick", "quick", (Study(MAIN, "SSP and SESA", ("base", "ssp", "sesa"), (0,), (100,), 100),)),
+    "small": Experiment("small", "quick", _small()),
+}  # fmt: skip
+"""The experiments by their presets' names."""
+
+
+def same_training(cells: Sequence[Cell]) -> dict[str, str]:
+    """Finds trainings that differ in nothing but their names: each is done once.
+
+    Returns:
+        For each cell's id the id of the first cell whose training is the same, with at least its stages.
+    """
+    first: dict[str, Cell] = {}
+    found: dict[str, str] = {}
+    for cell in cells:
+        key = repr(merged(cell.config, {"arm": "", "updates": 0}))
+        known = first.setdefault(key, cell)
+        found[cell.id] = known.id if set(cell.stages) <= set(known.stages) else cell.id
+    return found
+
+
+def training_config(cell: Cell) -> TrainingConfig:
+    """Returns a cell's training as the loop takes it."""
+    from sesa_env.plain import build
+
+    return build(TrainingConfig, cell.config, cell.id)

@@ -1,0 +1,90 @@
+"""What an experiment has left, as analyses read it: scores by study and stage, and each training's metrics."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.experiment.design import Cell, Experiment, Study, same_training
+from benchmarks.experiment.run import evaluation_directory
+from benchmarks.experiment.training import stage_directory
+from benchmarks.records import Record, read_records
+from benchmarks.scores import Scores
+from benchmarks.stats import Differences, Estimate, interval
+from benchmarks.suites import BENCHMARKS
+from benchmarks.trained import METRICS_FILE
+
+RECORDS = "records"
+
+
+class Results:
+    """The results of an experiment.
+
+    Args:
+        experiment: the experiment.
+        root: its directory, everything in it done.
+    """
+
+    def __init__(self, experiment: Experiment, root: Path) -> None:
+        self.experiment, self.root = experiment, root
+        self._scores: dict[tuple[str, int], Scores] = {}
+        self._metrics: dict[str, list[dict[str, Any]]] = {}
+
+    @cached_property
+    def _source(self) -> dict[str, str]:
+        return same_training(self.experiment.cells())
+
+    @cached_property
+    def _cells(self) -> dict[tuple[str, str, int], Cell]:
+        return {(cell.study, cell.arm, cell.seed): cell for cell in self.experiment.cells()}
+
+    def records(self, study: Study, stage: int) -> list[Record]:
+        """Reads all answers of a study after so many updates, arm by arm."""
+        folder = evaluation_directory(self.root, study, stage) / RECORDS
+        paths = [folder / arm / f"{name}.jsonl" for arm in study.arms for name in BENCHMARKS]
+        return [record for path in paths if path.is_file() for record in read_records(path)]
+
+    def scores(self, study: Study, stage: int | None = None) -> Scores:
+        """Returns a study's scores after so many updates; None for the last stage."""
+        key = study.name, study.stages[-1] if stage is None else stage
+        if key not in self._scores:
+            self._scores[key] = Scores(self.records(study, key[1]))
+        return self._scores[key]
+
+    def metrics(self, study: Study, arm: str, seed: int) -> list[dict[str, Any]]:
+        """Returns a training's rows of metrics."""
+        cell = self._cells[study.name, arm, seed]
+        source = self._source[cell.id]
+        if source not in self._metrics:
+            folder = stage_directory(self.root, source, cell.stages[-1])
+            self._metrics[source] = read_records(folder / METRICS_FILE)
+        return self._metrics[source][: cell.stages[-1]]
+
+    def per_seed(self, study: Study, arm: str, field: str) -> list[float]:
+        """Returns the mean of a field of the metrics for each seed of an arm."""
+        return [float(np.mean([row[field] for row in self.metrics(study, arm, seed)])) for seed in study.seeds]
+
+    def process(self, study: Study, before: str, after: str, field: str) -> Estimate:
+        """Compares a field of the metrics between two arms, paired by seed."""
+        pairs = zip(self.per_seed(study, before, field), self.per_seed(study, after, field), strict=True)
+        return interval(Differences(tuple(np.array([now - was]) for was, now in pairs), crossed=False))
+
+
+def spent(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Adds up what a training cost: updates, rollouts, searches, tokens of both seats, and seconds of its steps.
+
+    Seconds are of this machine and are not reproducible; all else is.
+    """
+    kinds = ("searches", "tokens_sampled", "tokens_read")
+    names = [*(f"{seat}_{kind}" for seat in ("solver", "challenger") for kind in kinds), "rollouts", "questions", "step_s"]
+    sums = {name: sum(row.get(name, 0) for row in rows) for name in names}
+    return {
+        "updates": len(rows),
+        "questions": sums["questions"],
+        "rollouts": sums["rollouts"],
+        "searches": sums["solver_searches"] + sums["challenger_searches"],
+        "tokens": sum(value for name, value in sums.items() if "tokens" in name),
+        "seconds": sums["step_s"],
+    }

@@ -1,0 +1,146 @@
+"""Carries an experiment out: trains its cells, evaluates every stage of every study, and writes what follows."""
+
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.config import RunConfig, differing_fields, make_trained_config
+from benchmarks.engine import run_tasks
+from benchmarks.evaluation import evaluate_into
+from benchmarks.experiment.design import Cell, Experiment, Study, same_training
+from benchmarks.experiment.training import is_trained, stage_directory, train_cell, updates_made
+from benchmarks.progress import Begin, progress_bars
+from benchmarks.records import dump, read_json, write_json
+from benchmarks.trained import BASE, TrainedRun, check_runs, read_run
+from sesa_env.errors import ConfigError
+
+CONFIG_FILE, EVALUATIONS = "experiment.json", "evaluations"
+_POLL = 1.0  # seconds between two looks at how far trainings are
+
+
+def run_experiment(experiment: Experiment, root: Path, workers: int, *, resume: bool = False) -> None:
+    """Trains and evaluates an experiment in a directory; what is finished there already is kept.
+
+    Args:
+        experiment: what to do.
+        root: its directory: new, empty, or with `resume` that of the same experiment.
+        workers: how many processes.
+        resume: go on in a directory that is not empty.
+
+    Raises:
+        ConfigError: the directory holds something else, or another experiment.
+        SesaError: a training or an evaluation failed; what is finished is kept.
+    """
+    _check_directory(experiment, root, resume)
+    write_json(root / CONFIG_FILE, experiment.to_json())
+    cells = experiment.cells()
+    source = same_training(cells)
+    trained = [cell for cell in cells if source[cell.id] == cell.id]
+    _print_plan(experiment, root, trained, workers)
+    with progress_bars() as bar:
+        _train(trained, root, workers, bar)
+        for study in experiment.studies:
+            for stage in study.stages:
+                config = evaluation(experiment, study, stage, root, source)
+                evaluate_into(evaluation_directory(root, study, stage), config, workers, _named(bar, study, stage))
+
+
+def evaluation_directory(root: Path, study: Study, stage: int) -> Path:
+    """Where a study's arms are evaluated as they were after so many updates."""
+    return root / EVALUATIONS / f"{study.name}-{stage:06d}"
+
+
+def evaluation(experiment: Experiment, study: Study, stage: int, root: Path, source: dict[str, str]) -> RunConfig:
+    """Says how a study is evaluated after so many updates.
+
+    Args:
+        experiment: whose study it is.
+        study: the study.
+        stage: the updates.
+        root: the experiment's directory, its trainings done.
+        source: for each cell whose training it shares (`same_training`).
+
+    Returns:
+        The evaluation: all arms in all seeds' worlds, with controls after the last stage, and the start policy with the first.
+    """
+    last = stage == study.stages[-1]
+    cells = [cell for cell in study.cells(experiment.training) if cell.arm != BASE or last]
+    runs = check_runs([_run(cell, stage if cell.arm != BASE else 0, root, source) for cell in cells])
+    controls = {arm: modes for arm, modes in study.controls.items() if last}
+    made = make_trained_config("quick", runs, study.questions, base=False, controls=controls)
+    return replace(made, preset=experiment.name)
+
+
+def _run(cell: Cell, stage: int, root: Path, source: dict[str, str]) -> TrainedRun:
+    """A training as it was at a stage, under the name of the arm that it is compared as."""
+    return replace(read_run(stage_directory(root, source[cell.id], stage)), arm=cell.arm)
+
+
+def _check_directory(experiment: Experiment, root: Path, resume: bool) -> None:
+    if not root.exists() or not any(root.iterdir()):
+        return
+    if not resume:
+        raise ConfigError(f"{root} is not empty; add --resume to finish the experiment in it, or choose another --out")
+    if not (root / CONFIG_FILE).is_file():
+        raise ConfigError(f"{root} holds no experiment ({CONFIG_FILE} is missing); choose another directory with --out")
+    differences = differing_fields(read_json(root / CONFIG_FILE), json.loads(dump(experiment.to_json())))
+    if differences:
+        raise ConfigError(
+            f"cannot resume {root}: its experiment differs: {'; '.join(differences[:5])}; choose another directory with --out"
+        )
+
+
+def _print_plan(experiment: Experiment, root: Path, cells: Sequence[Cell], workers: int) -> None:
+    updates = sum(cell.stages[-1] for cell in cells)
+    lines = [
+        f"Experiment {experiment.name}: {len(cells)} trainings of {updates:,} updates in all, {workers} at a time",
+        *(
+            f"  {study.name}: {study.title}; {len(study.arms)} arms, {len(study.seeds)} seeds, evaluated after "
+            f"{', '.join(map(str, study.stages))} updates on {study.questions} questions a benchmark"
+            for study in experiment.studies
+        ),
+        f"Directory: {root}; stop it at any time, and go on with --resume",
+    ]
+    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.flush()
+
+
+def _train(cells: Sequence[Cell], root: Path, workers: int, bar: Begin) -> None:
+    """Trains all cells, the bar counting updates."""
+    finished = [is_trained(root, cell) for cell in cells]
+    advance = bar("Training", sum(cell.stages[-1] for cell in cells))
+    with _counting(advance, lambda: updates_made(root, cells)):
+        run_tasks(train_cell, cells, finished, root, workers, lambda cell: None)
+
+
+@contextmanager
+def _counting(advance: Callable[[object], None], count: Callable[[], int]) -> Iterator[None]:
+    """Moves a bar on by looking at what other processes have written."""
+    seen, over = 0, threading.Event()
+
+    def look() -> None:
+        nonlocal seen
+        for _ in range(seen, now := count()):
+            advance(None)
+        seen = max(seen, now)
+
+    def watch() -> None:
+        while not over.wait(_POLL):
+            look()
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        look()
+
+
+def _named(bar: Begin, study: Study, stage: int) -> Begin:
+    return lambda name, length: bar(f"{name} {study.name} {stage}", length)

@@ -1,0 +1,256 @@
+"""The tables of an experiment, T1 to T5 and the claims, with the paper's numbers beside ours."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks.experiment.claims import ALPHA, Judged
+from benchmarks.experiment.design import ABLATIONS, MAIN, PLACEBOS, Study
+from benchmarks.experiment.results import Results, spent
+from benchmarks.render import Column, Row, Table
+from benchmarks.scores import Scores, Side
+from benchmarks.suites import SUITES
+from benchmarks.tables import main_table
+
+_PAPER = (
+    "Paper: macro mean over the seven real benchmarks, percent, Qwen3-4B unless it says otherwise; not comparable with ours."
+)
+_PAIRED = "Differences in points of exact match, paired by world and question, with 95 % intervals (benchmarks.stats)."
+
+_DUAL = (
+    ("SSP", ("ssp", "off"), "53.9"),
+    ("SESA-Off: the weights alone", ("sesa", "off"), "55.7"),
+    ("SESA-On: with the bank", ("sesa", "on"), "56.2"),
+)
+_ABLATED = (
+    ("Without distillation", "sesa-no-distillation", "53.5"),
+    ("Without frontier shaping", "sesa-no-shaping", "54.0"),
+    ("Without priming", "sesa-no-priming", "54.7"),
+    ("Without memory: shaping alone", "shaping-only", ""),
+    ("With the carry-over term", "sesa-carryover", ""),
+    ("The Challenger sees the bank", "leak", ""),
+)
+_MORE = {
+    "sesa-no-deduplication": "Without de-duplication",
+    "sesa-no-eviction": "Without eviction",
+    "sesa-no-floor": "Without a similarity floor",
+    "sesa-shared": "One set of parameters for both seats",
+    "shaping-only": "No memory",
+    "sesa-shuffled": "Cards shuffled between questions",
+    "sesa-irrelevant": "Irrelevant cards of equal length",
+    "sesa-seeds": "Hand-written cards alone",
+}
+_AT_EVALUATION = (
+    ("No cards", "off"), ("1 card a question", "top-1"), ("3 cards a question", "on"), ("5 cards a question", "top-5"),
+    ("3 cards, no similarity floor", "no-floor"), ("Cards shuffled between questions", "shuffled"),
+    ("Irrelevant cards of equal length", "irrelevant"), ("Hand-written cards alone", "seeds"),
+)  # fmt: skip
+_ROLES = {
+    "roles-reinforce-grpo": "49.5, 83 s",
+    "roles-reinforce-reinforce": "42.0, 9 s",
+    "roles-reinforce++-grpo": "48.1, 80 s",
+    "roles-grpo-reinforce": "46.5, 50 s",
+    "roles-grpo-reinforce++": "29.1, 67 s",
+    "roles-grpo-grpo": "50.9, 504 s",
+}
+"""The paper's averages and seconds a step of SSP, by the arm of ours with the same algorithms."""
+
+
+def experiment_tables(results: Results, judged: Sequence[Judged]) -> list[Table]:
+    """Makes all tables that an experiment has the arms for, the claims first."""
+    main = results.experiment.study(MAIN)
+    about = (
+        f"Mean over {len(main.seeds)} seeds, each a world of its own."
+        if len(main.seeds) > 1
+        else "One seed: no claim is drawn."
+    )
+    tables = [
+        claims_table(judged) if judged else None,
+        main_table(results.scores(main), SUITES["miniwiki"], about),
+        _dual_path(results, main),
+        _ablations(results, main),
+        _at_evaluation(results, main),
+        _skillrl(results, main),
+        _roles(results),
+        _costs(results, main),
+    ]
+    return [table for table in tables if table is not None]
+
+
+def claims_table(judged: Sequence[Judged]) -> Table:
+    """Makes the table of claims and verdicts."""
+    columns = (
+        Column("claim", "Claim"),
+        Column("paper", "Paper"),
+        Column("estimate", "Ours", "signed"),
+        Column("interval", "95 % interval, corrected", "signed_interval"),
+        Column("verdict", "Verdict"),
+    )
+    groups = tuple(
+        tuple(_claim_row(one) for one in judged if one.claim.control is control)
+        for control in (False, True)
+        if any(one.claim.control is control for one in judged)
+    )
+    notes = (
+        f"{_PAIRED} The intervals are corrected for the number of claims by Holm's method: the chance of any false verdict is "
+        f"at most {ALPHA:.0%}. Verdicts follow from them alone: above zero the claim holds, below it is reversed, else it is "
+        "not established. The second group are controls that the paper lacks. Informative groups are those of a step.",
+        _PAPER,
+    )
+    return Table("claims", "The paper's claims in the built-in world", columns, groups, notes)
+
+
+def _claim_row(one: Judged) -> Row:
+    scale = 100.0 if one.claim.measure == "em" else 1.0
+    return {
+        "claim": one.claim.claim,
+        "paper": one.claim.paper,
+        "estimate": one.estimate.value * scale,
+        "interval": [one.low * scale, one.high * scale],
+        "verdict": one.verdict,
+    }
+
+
+def _compared(scores: Scores, before: Side, after: Side) -> dict[str, Any]:
+    """The difference of two sides with its interval; nothing where they are one or one of them is missing."""
+    if before == after or not scores.has_pairs(before, after, "em"):
+        return {}
+    estimate = scores.compare(before, after).macro
+    return {"difference": estimate.value, "interval": [estimate.low, estimate.high]}
+
+
+_DIFFERENCE = (Column("difference", "Difference", "points"), Column("interval", "95 % interval", "interval"))
+
+
+def _dual_path(results: Results, study: Study) -> Table | None:
+    scores = results.scores(study)
+    shown = [row for row in _DUAL if row[1] in scores.sides]
+    if len(shown) < len(_DUAL):
+        return None
+    rows: list[Row] = [{"arm": "Start policy", "macro": scores.macro(("base", "off"), "em"), "paper": "45.3"}]
+    before: Side = ("base", "off")
+    for label, side, paper in shown:
+        rows.append({"arm": label, "macro": scores.macro(side, "em"), "paper": paper, **_compared(scores, before, side)})
+        before = side
+    columns = (Column("arm", "System"), Column("macro", "Macro mean", "percent"), *_DIFFERENCE, Column("paper", "Paper"))
+    notes = (f"Each difference is to the row above. {_PAIRED}", _PAPER)
+    return Table("dual_path", "The dual path: from SSP to SESA's weights to its bank", columns, (tuple(rows),), notes)
+
+
+def _ablations(results: Results, main: Study) -> Table | None:
+    groups = [_ablation_rows(results.scores(main), [row for row in _ABLATED if row[1] in main.arms])]
+    for name, arms in (("ablations", ABLATIONS), ("placebos", ("shaping-only", *PLACEBOS))):
+        study = next((study for study in results.experiment.studies if study.name == name), None)
+        if study is not None:
+            groups.append(_ablation_rows(results.scores(study), [(_MORE[arm], arm, "") for arm in arms if arm in study.arms]))
+    if not any(len(group) > 1 for group in groups):
+        return None
+    columns = (
+        Column("arm", "Arm"),
+        Column("off", "Off", "percent"),
+        Column("on", "On", "percent"),
+        *_DIFFERENCE,
+        Column("paper", "Paper"),
+    )
+    notes = (
+        f"Differences are SESA's On minus the arm's On (its Off where it has no bank). {_PAIRED} Each group has worlds and "
+        "updates of its own, and its own row of SESA.",
+        f"{_PAPER} SESA-On there: 56.2.",
+    )
+    return Table("ablations", "Ablations and placebos in training", columns, tuple(tuple(group) for group in groups), notes)
+
+
+def _ablation_rows(scores: Scores, arms: Sequence[tuple[str, str, str]]) -> list[Row]:
+    rows: list[Row] = [{"arm": "SESA", **_off_and_on(scores, "sesa"), "paper": ""}]
+    for label, arm, paper in arms:
+        mode = "on" if (arm, "on") in scores.sides else "off"
+        compared = _compared(scores, (arm, mode), ("sesa", "on"))
+        rows.append({"arm": label, **_off_and_on(scores, arm), **compared, "paper": paper})
+    return rows
+
+
+def _off_and_on(scores: Scores, arm: str) -> dict[str, float]:
+    return {mode: scores.macro((arm, mode), "em") for mode in ("off", "on") if (arm, mode) in scores.sides}
+
+
+def _at_evaluation(results: Results, study: Study) -> Table | None:
+    scores = results.scores(study)
+    shown = [(label, mode) for label, mode in _AT_EVALUATION if ("sesa", mode) in scores.sides]
+    if len(shown) < 3:  # Off and On are the main table's
+        return None
+    rows = tuple(
+        {"arm": label, "macro": scores.macro(("sesa", mode), "em"), **_compared(scores, ("sesa", "off"), ("sesa", mode))}
+        for label, mode in shown
+    )
+    columns = (Column("arm", "SESA's Solver is shown"), Column("macro", "Macro mean", "percent"), *_DIFFERENCE)
+    return Table(
+        "at_evaluation", "The same weights with other cards", columns, (rows,), (f"Differences are to Off. {_PAIRED}",)
+    )
+
+
+def _skillrl(results: Results, study: Study) -> Table | None:
+    arms = [arm for arm in ("skillrl", "sesa", "oracle") if arm in study.arms]
+    if len(arms) < 3:
+        return None
+    scores = results.scores(study)
+    rows = []
+    for arm in arms:
+        mode = "on" if (arm, "on") in scores.sides else "off"
+        rows.append({"arm": arm, **_off_and_on(scores, arm), **_compared(scores, ("skillrl", "on"), (arm, mode))})
+    columns = (Column("arm", "Arm"), Column("off", "Off", "percent"), Column("on", "On", "percent"), *_DIFFERENCE)
+    notes = (
+        f"Differences are to SkillRL's On. {_PAIRED} `skillrl` trains on a finite fixed question set of two families; `oracle` "
+        "on an endless balanced stream of what is evaluated: an upper reference, not a baseline.",
+        "Paper, Qwen2.5-7B-Instruct: SkillRL-Search-7B 50.1, SESA-On 51.0.",
+    )
+    return Table("skillrl", "Against a finite question set, and the oracle above both", columns, (tuple(rows),), notes)
+
+
+def _roles(results: Results) -> Table | None:
+    study = next((study for study in results.experiment.studies if study.name == "roles"), None)
+    if study is None:
+        return None
+    scores, rows = results.scores(study), []
+    for arm in study.arms:
+        cost = _mean_cost(results, study, arm)
+        rows.append(
+            {
+                "arm": arm.removeprefix("roles-"),
+                **_off_and_on(scores, arm),
+                "tokens": cost["tokens"] / cost["updates"],
+                "seconds": cost["seconds"] / cost["updates"],
+                "paper": _ROLES[arm],
+            }
+        )
+    columns = (
+        Column("arm", "Challenger-Solver"),
+        Column("off", "Off", "percent"),
+        Column("on", "On", "percent"),
+        Column("tokens", "Tokens an update", "number"),
+        Column("seconds", "Seconds an update", "number"),
+        Column("paper", "Paper"),
+    )
+    notes = ("Seconds are of the machine that trained, two trainings at a time. Paper: SSP's average and seconds a step.",)
+    return Table("roles", "The algorithms of the two seats, and what they cost", columns, (tuple(rows),), notes)
+
+
+def _mean_cost(results: Results, study: Study, arm: str) -> dict[str, float]:
+    costs = [spent(results.metrics(study, arm, seed)) for seed in study.seeds]
+    return {name: float(np.mean([cost[name] for cost in costs])) for name in costs[0]}
+
+
+def _costs(results: Results, study: Study) -> Table:
+    rows = tuple(
+        {"arm": arm, **{name: round(value) for name, value in _mean_cost(results, study, arm).items()}}
+        for arm in study.arms
+        if arm != "base"
+    )
+    names = ("updates", "questions", "rollouts", "searches", "tokens", "seconds")
+    columns = (Column("arm", "Arm"), *(Column(name, name.capitalize(), "count") for name in names))
+    notes = (
+        "Means over the seeds. Updates, questions and rollouts are equal by design; searches and tokens (read and sampled, by "
+        "both seats) are what the arms made of them. Seconds are of the machine that trained, two trainings at a time. The "
+        "bootstrap phase of arms with a bank comes on top.",
+    )
+    return Table("budgets", "What each arm spent", columns, (rows,), notes)

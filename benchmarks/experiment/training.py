@@ -1,0 +1,76 @@
+"""Trainings of an experiment: each a self-play run in a directory of its own that is kept at every stage.
+
+A training is stopped at each stage as if it had been meant to end there, what it leaves is copied, and it goes on:
+`agents.selfplay` resumes to the bit, so a stage is what a run of so many updates would have been, and a killed training
+goes on.
+"""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.experiment.design import Cell, training_config
+from sesa_env.memory.whole import whole_directory
+
+FOLDER, RUN = "training", "run"
+_KEPT = ("config.json", "start.json", "metrics.jsonl", "bootstrap.json", "bank.sqlite", "finished.json", "solver")
+
+
+def stage_directory(root: Path, cell: str, updates: int) -> Path:
+    """Where a training is kept as it was after so many updates: a finished run, for `benchmarks.trained.read_run`."""
+    return root / FOLDER / cell / f"{updates:06d}"
+
+
+def run_directory(root: Path, cell: str) -> Path:
+    """Where a training goes on: the directory of `agents.selfplay`, with its checkpoints and both policies."""
+    return root / FOLDER / cell / RUN
+
+
+def is_trained(root: Path, cell: Cell) -> bool:
+    """Says whether a training has left all its stages."""
+    return all(stage_directory(root, cell.id, updates).is_dir() for updates in cell.stages)
+
+
+def train_cell(data: dict[str, Any], root: str) -> str:
+    """Trains, or goes on with, one cell; a function for a worker process.
+
+    Args:
+        data: the `Cell` as JSON.
+        root: the experiment's directory.
+
+    Returns:
+        The cell's id.
+    """
+    import torch
+
+    from agents.selfplay.__main__ import train
+
+    torch.set_num_threads(1)  # a second thread gains a tiny model nothing, and another training needs the core
+    cell = Cell(**{**data, "stages": tuple(data["stages"])})
+    config, run = training_config(cell), run_directory(Path(root), cell.id)
+    for updates in cell.stages:
+        kept = stage_directory(Path(root), cell.id, updates)
+        if not kept.is_dir():
+            train(replace(config, updates=updates), run, resume=True, show=False)
+            _keep(run, kept)
+    return cell.id
+
+
+def _keep(run: Path, kept: Path) -> None:
+    with whole_directory(kept) as part:
+        for name in _KEPT:
+            if (run / name).is_dir():
+                shutil.copytree(run / name, part / name)
+            elif (run / name).is_file():
+                shutil.copyfile(run / name, part / name)
+
+
+def updates_made(root: Path, cells: Sequence[Cell]) -> int:
+    """Counts the updates that trainings have made so far, whether they are running or not."""
+    return sum(min(_rows(run_directory(root, cell.id) / "metrics.jsonl"), cell.stages[-1]) for cell in cells)
+
+
+def _rows(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.is_file() else 0
