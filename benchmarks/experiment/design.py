@@ -170,13 +170,14 @@ def same_training(cells: Sequence[Cell]) -> dict[str, str]:
     Returns:
         For each cell's id the id of the first cell whose training is the same, with at least its stages.
     """
-    first: dict[str, Cell] = {}
-    found: dict[str, str] = {}
+    alike: dict[str, list[Cell]] = {}
     for cell in cells:
-        key = repr(merged(cell.config, {"arm": "", "updates": 0}))
-        known = first.setdefault(key, cell)
-        found[cell.id] = known.id if set(cell.stages) <= set(known.stages) else cell.id
-    return found
+        alike.setdefault(repr(merged(cell.config, {"arm": "", "updates": 0})), []).append(cell)
+    return {
+        cell.id: next(other.id for other in group if set(cell.stages) <= set(other.stages))
+        for group in alike.values()
+        for cell in group
+    }
 
 
 def training_config(cell: Cell) -> TrainingConfig:

@@ -1,0 +1,84 @@
+"""Claims: Holm's correction by hand, verdicts that follow from intervals alone, and how often they are wrong when nothing is there."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("torch", reason="the experiment's design reads the training presets, which need the llm extra")
+
+from benchmarks.experiment.claims import CLAIMS, Claim, holm_levels, is_shown, judge, verdict
+from benchmarks.experiment.design import EXPERIMENTS
+from benchmarks.stats import Differences, Estimate, macro_interval
+
+NAMED = [Claim(f"claim {number}", "main", ("a", "off"), ("b", "off")) for number in range(12)]
+
+
+def test_holm_by_hand():
+    """Four p values at 5 %: .01 <= .05/4 and .015 <= .05/3 are rejected, .03 > .05/2 is not, and so .04 is not either."""
+    levels = holm_levels([0.04, 0.01, 0.03, 0.015])
+    assert levels == pytest.approx([1 - 0.05 / 2, 1 - 0.05 / 4, 1 - 0.05 / 2, 1 - 0.05 / 3])
+
+
+@given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=12))
+def test_an_interval_leaves_out_zero_just_if_holm_rejects(p):
+    levels = holm_levels(p)
+    order = sorted(range(len(p)), key=lambda place: p[place])
+    rejected = set(itertools.takewhile(lambda place: p[place] < 0.05 / (len(p) - order.index(place)), order))
+    assert {place for place, level in enumerate(levels) if p[place] < 1 - level} == rejected
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [(0.01, 0.2, "holds"), (-0.2, -0.01, "reversed"), (-0.1, 0.1, "not established"), (0.0, 0.1, "not established"),
+     (0.0, 0.0, "not established")],
+)  # fmt: skip
+def test_verdicts(low, high, expected):
+    assert verdict(low, high) == expected
+
+
+def test_the_corrected_interval_is_wider_and_decides():
+    sure, unsure = Estimate(0.1, 0.02, 0.18, 0.02, 5), Estimate(0.05, -0.002, 0.102, 0.0202, 5)
+    assert sure.p < 0.025
+    assert 0.05 < unsure.p < 0.06
+    (first, second), alone = judge(NAMED[:2], [sure, unsure]), judge(NAMED[:1], [sure])
+    assert first.high - first.low > alone[0].high - alone[0].low
+    assert (first.verdict, second.verdict) == ("holds", "not established")
+    assert first.row()["low"] == first.low
+    assert set(first.row()) >= {"claim", "estimate", "low", "high", "verdict"}
+
+
+def _table(rng, effects, worlds=6):
+    """A table of claims on simulated worlds and questions, whose worlds differ in their effect."""
+    found = []
+    for effect in effects:
+        seeds = [rng.choice([-1.0, 0.0, 1.0], size=60, p=_chances(effect + rng.normal(0, 0.03))) for _ in range(worlds)]
+        differences = {"a": Differences(tuple(seeds), crossed=False)}
+        found.append(macro_interval(differences, seed=int(rng.integers(2**31)), resamples=300))
+    return [one.verdict for one in judge(NAMED[: len(found)], found)]
+
+
+def _chances(effect):
+    return [0.25 - effect / 2, 0.5, 0.25 + effect / 2]
+
+
+def test_where_nothing_is_there_a_table_is_rarely_wrong():
+    """200 tables of 10 claims that are all false: any false verdict in at most 5 % (three standard errors: 4.6 points more)."""
+    rng = np.random.default_rng(7)
+    wrong = [set(_table(rng, [0.0] * 10)) != {"not established"} for _ in range(200)]
+    assert np.mean(wrong) <= 0.096
+
+
+def test_what_is_there_is_found():
+    rng = np.random.default_rng(8)
+    found = [_table(rng, [0.25, 0.0, -0.25]) for _ in range(40)]
+    assert np.mean([row[0] == "holds" for row in found]) > 0.8
+    assert np.mean([row[2] == "reversed" for row in found]) > 0.8
+
+
+def test_every_claim_is_in_the_small_experiment_and_none_in_one_of_one_seed():
+    assert all(is_shown(EXPERIMENTS["small"], claim) for claim in CLAIMS)
+    assert not any(is_shown(EXPERIMENTS["quick"], claim) for claim in CLAIMS)
+    assert len({claim.claim for claim in CLAIMS}) == len(CLAIMS)
