@@ -45,6 +45,8 @@ class QuestionConfig:
     proposals: int | None = None
     """Challenger rollouts of one update, at most: it proposes until the batch is full. None: as many as `per_update`, whatever
     comes of them."""
+    hops: tuple[int, ...] = (1, 1, 1)
+    """How often targets of one, two, three and more hops are drawn, one against the other."""
     source: str = "challenger"
     """"challenger": posed in self-play. "fixed": a finite set of ready ones. "stream": ever new ready ones, balanced. The last
     two are of MiniWiki's train half; in another world they are its questions, for which it must name a file of its own."""
@@ -78,6 +80,8 @@ class QuestionConfig:
         _choice("questions.baseline", self.baseline, BASELINES)
         for name, least in (("per_update", 1), ("fixed", 1), ("pool_reset", 0), ("duplicate_steps", 0), ("per_target", 1)):
             _at_least(f"questions.{name}", getattr(self, name), least)
+        if min(self.hops, default=0) < 0 or not any(self.hops):
+            raise ConfigError(f"questions.hops: expected weights of 0 or more, one of them above 0; got {self.hops}")
         if self.proposals is not None:
             _at_least("questions.proposals", self.proposals, self.per_update)
         if self.per_update % self.per_target or self.at_most % self.per_target:

@@ -77,14 +77,19 @@ def propose(world: World, config: RunConfig, policy: Policy, step: int, count: i
 
 
 def draw_targets(world: World, config: RunConfig, step: int, count: int) -> list[Target]:
-    """Takes a step's targets, the pool gone through epoch by epoch.
+    """Takes a step's targets, the pool gone through epoch by epoch; one of weight w comes w times in each.
 
     Raises:
-        ConfigError: the world has no targets.
+        ConfigError: the world has no targets, or none of a number of hops that is to be drawn.
     """
-    if not world.targets:
-        raise ConfigError(f"world {world.name!r} has no targets for the Challenger; expected at least one")
-    return in_turn(world.targets, config.seed, step, count)
+    weights = config.questions.hops
+    pool = [target for target in world.targets for _ in range(weights[target.hops - 1] if target.hops <= len(weights) else 0)]
+    if not pool:
+        raise ConfigError(
+            f"world {world.name!r} has {len(world.targets)} targets for the Challenger, none of them of hops that "
+            f"questions.hops={weights} draws; expected at least one"
+        )
+    return in_turn(pool, config.seed, step, count)
 
 
 def _proposal(game: SearchGame, target: Target, rollout: Rollout) -> Proposal:

@@ -123,7 +123,7 @@ PLACEBOS = ("sesa-shuffled", "sesa-irrelevant", "sesa-seeds")
 
 _CONTROLS = {"sesa": ("shuffled", "irrelevant", "seeds", "top-1", "top-5", "no-floor")}
 _TAILS = (20, 40, 80, 160)
-_CURVES = ("ssp", "shaping-only", "sesa")
+_CURVES = ("base", "ssp", "shaping-only", "sesa")
 
 
 def _tail(relations: int) -> Overrides:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.experiment.design import MAIN, Study
+from benchmarks.experiment.regime_figure import regime_figure
 from benchmarks.experiment.results import Results, spent
 from benchmarks.figures import NEUTRAL, OFF, ON, STYLE, save_figure
 from sesa_env.errors import missing_extra
@@ -284,5 +285,10 @@ _FIGURES: Mapping[str, tuple[_Draw, str]] = {
     "bank": (_bank, "Cards in the bank, how many questions are shown one, and the sum of their records."),
     "flips": (_flips, "Questions that turned right and wrong when the bank was opened to the same weights."),
     "similarity": (_similarity, "Gain from Off to On by the likeness of the best card, with 95 % intervals over questions."),
+    "regime": (
+        lambda results, _: regime_figure(results),
+        "SESA's gain over shaping alone by the world's procedural tail and the budget; grey where the interval holds zero. "
+        "Dashed: what the fitted model predicts the bank to add to the same weights.",
+    ),
     "costs": (_costs, "Gain over the start policy by tokens spent; rings Off, dots On."),
 }

@@ -7,6 +7,7 @@ import numpy as np
 
 from benchmarks.experiment.claims import ALPHA, Judged
 from benchmarks.experiment.design import ABLATIONS, MAIN, PLACEBOS, Study
+from benchmarks.experiment.regime_figure import regime_table
 from benchmarks.experiment.results import Results, spent
 from benchmarks.render import Column, Row, Table
 from benchmarks.scores import Scores, Side
@@ -73,6 +74,7 @@ def experiment_tables(results: Results, judged: Sequence[Judged]) -> list[Table]
         _at_evaluation(results, main),
         _skillrl(results, main),
         _roles(results),
+        regime_table(results),
         _costs(results, main),
     ]
     return [table for table in tables if table is not None]

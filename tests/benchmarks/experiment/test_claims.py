@@ -1,4 +1,4 @@
-"""Claims: Holm's correction by hand, verdicts that follow from intervals alone, and how often they are wrong when nothing is there."""
+"""Claims: Holm's correction by hand, verdicts that follow from intervals alone, and how often they are wrong by chance."""
 
 import itertools
 
