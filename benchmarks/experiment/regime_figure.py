@@ -118,9 +118,9 @@ def regime_table(results: Results) -> Table | None:
         model = fit(cells, results)
         notes.append(
             "Model (benchmarks.experiment.regime), fitted to the gains over the start policy: a rollout finds an unknown "
-            f"relation's words with chance {model.explore:.4f}, {model.successes} of them teach the weights; {model.cards:.3f} of "
-            f"the questions end in a card; {model.answered:.2f} of the questions about a known relation are answered. Root mean "
-            f"square error {100 * model.error:.1f} points."
+            f"relation's words with chance {model.explore:.4f}, and {model.successes} such finds teach the weights; "
+            f"{model.cards:.3f} of the questions end in a card; {model.answered:.2f} of those about a known relation are "
+            f"answered. Root mean square error {100 * model.error:.1f} points."
         )
     return Table(
         "regime", "The regime map: SESA's gain by the world's tail and the budget", tuple(columns), (tuple(rows),), tuple(notes)
