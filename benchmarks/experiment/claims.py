@@ -6,12 +6,15 @@ from typing import Any, Literal
 
 import numpy as np
 
+from benchmarks.experiment.coupling import OWN
 from benchmarks.experiment.design import MAIN, Experiment
 from benchmarks.experiment.results import Results
 from benchmarks.scores import Side
 from benchmarks.stats import Estimate
 
 Verdict = Literal["holds", "not established", "reversed"]
+COUPLING = "coupling"
+"""In the place of a study: the continuations with exchanged banks."""
 ALPHA = 0.05
 
 
@@ -38,7 +41,8 @@ class Claim:
     """Whether it is ours: a control that the paper lacks."""
 
     measure: str = "em"
-    """"em": the macro mean of exact match on held-out questions. Else a field of the training's metrics, averaged over it."""
+    """"em": the macro mean of exact match on held-out questions. Else a field of the training's metrics, averaged over it, or
+    the distance of two Challengers' questions beyond chance (`benchmarks.experiment.coupling`)."""
 
 
 CLAIMS = (
@@ -56,6 +60,14 @@ CLAIMS = (
     Claim(
         "Shaping makes more groups informative than 1 - p", MAIN, ("ssp", ""), ("shaping-only", ""), "said, not measured",
         measure="informative_groups",
+    ),
+    Claim(
+        "The bank moves the Challenger's questions: an empty one", COUPLING, (OWN, ""), ("empty", ""), control=True,
+        measure="Jensen-Shannon distance",
+    ),
+    Claim(
+        "The bank moves the Challenger's questions: another run's", COUPLING, (OWN, ""), ("other", ""), control=True,
+        measure="Jensen-Shannon distance",
     ),
     Claim(
         "Memory carries over beyond what shaping alone does", MAIN, ("shaping-only", "off"), ("sesa", "off"), control=True
@@ -117,6 +129,8 @@ def judge_claims(results: Results, claims: Sequence[Claim] = CLAIMS) -> list[Jud
 
 def is_shown(experiment: Experiment, claim: Claim) -> bool:
     """Says whether an experiment has both sides of a claim, under several seeds."""
+    if claim.study == COUPLING:
+        return experiment.coupling is not None and len(experiment.coupling.seeds) > 1
     study = next((study for study in experiment.studies if study.name == claim.study), None)
     if study is None or len(study.seeds) < 2:
         return False
@@ -127,6 +141,9 @@ def is_shown(experiment: Experiment, claim: Claim) -> bool:
 
 def estimate(results: Results, claim: Claim) -> Estimate:
     """Estimates a claim's contrast, after minus before, paired by world and question."""
+    if claim.study == COUPLING:
+        assert results.coupled is not None  # or the claim is not shown
+        return results.coupled.beyond_null(claim.after[0])
     study = results.experiment.study(claim.study)
     if claim.measure != "em":
         return results.process(study, claim.before[0], claim.after[0], claim.measure)

@@ -14,32 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.experiment.design import Coupling
 from benchmarks.experiment.training import FOLDER, run_directory
 from benchmarks.records import read_json, write_json
 from benchmarks.stats import Differences, Estimate, interval
 
 KINDS_FILE = "kinds.json"
 OWN, OTHER = "own", "other"
-
-
-@dataclass(frozen=True)
-class Coupling:
-    """Which runs are gone on with, and how far."""
-
-    study: str
-    """The study whose runs they are."""
-
-    arm: str
-    """The arm."""
-
-    seeds: tuple[int, ...]
-    """Its seeds; each is given the next one's bank as another run's."""
-
-    updates: int
-    """Updates of each continuation."""
-
-    targets: int
-    """Questions that each continuation's Challenger poses at the end."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any
 from agents.selfplay.arms import ROLES, Overrides, merged
 from agents.selfplay.config import RunConfig as TrainingConfig
 from agents.selfplay.presets import configure
+from sesa_env.plain import build
 
 MAIN = "main"
 """The study that the tables and most claims are made of."""
@@ -82,6 +83,26 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class Coupling:
+    """Which runs are gone on with, and how far."""
+
+    study: str
+    """The study whose runs they are."""
+
+    arm: str
+    """The arm."""
+
+    seeds: tuple[int, ...]
+    """Its seeds; each is given the next one's bank as another run's."""
+
+    updates: int
+    """Updates of each continuation."""
+
+    targets: int
+    """Questions that each continuation's Challenger poses at the end."""
+
+
+@dataclass(frozen=True)
 class Experiment:
     """Everything that one command trains and evaluates."""
 
@@ -93,6 +114,9 @@ class Experiment:
 
     studies: tuple[Study, ...]
     """The comparisons, the main one first."""
+
+    coupling: Coupling | None = None
+    """Which runs are gone on with under exchanged banks."""
 
     def cells(self) -> list[Cell]:
         """Lists all trainings, those of the main study first."""
@@ -159,7 +183,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         ),
     ),
     "quick": Experiment("quick", "quick", (Study(MAIN, "SSP and SESA", ("base", "ssp", "sesa"), (0,), (100,), 100),)),
-    "small": Experiment("small", "quick", _small()),
+    "small": Experiment("small", "quick", _small(), Coupling(MAIN, "sesa", tuple(range(10, 13)), 50, 300)),
 }  # fmt: skip
 """The experiments by their presets' names."""
 
@@ -182,6 +206,4 @@ def same_training(cells: Sequence[Cell]) -> dict[str, str]:
 
 def training_config(cell: Cell) -> TrainingConfig:
     """Returns a cell's training as the loop takes it."""
-    from sesa_env.plain import build
-
     return build(TrainingConfig, cell.config, cell.id)

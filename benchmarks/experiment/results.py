@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.experiment.coupling import Coupled, measure
 from benchmarks.experiment.design import Cell, Experiment, Study, same_training
-from benchmarks.experiment.run import evaluation_directory
+from benchmarks.experiment.run import branches_of, evaluation_directory
 from benchmarks.experiment.training import stage_directory
 from benchmarks.records import Record, read_records
 from benchmarks.scores import Scores
@@ -61,6 +62,13 @@ class Results:
             folder = stage_directory(self.root, source, cell.stages[-1])
             self._metrics[source] = read_records(folder / METRICS_FILE)
         return self._metrics[source][: cell.stages[-1]]
+
+    @cached_property
+    def coupled(self) -> Coupled | None:
+        """What exchanging the bank did to the Challenger's questions; None where it was not measured."""
+        if self.experiment.coupling is None:
+            return None
+        return measure(self.experiment.coupling, self.root, branches_of(self.experiment, self._source))
 
     def per_seed(self, study: Study, arm: str, field: str) -> list[float]:
         """Returns the mean of a field of the metrics for each seed of an arm."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from benchmarks.config import RunConfig, differing_fields, make_trained_config
 from benchmarks.engine import run_tasks
 from benchmarks.evaluation import evaluate_into
+from benchmarks.experiment.coupling import Branch, branches, is_branched, train_branch
 from benchmarks.experiment.design import Cell, Experiment, Study, same_training
 from benchmarks.experiment.training import is_trained, stage_directory, train_cell, updates_made
 from benchmarks.progress import Begin, progress_bars
@@ -43,6 +44,7 @@ def run_experiment(experiment: Experiment, root: Path, workers: int, *, resume: 
     _print_plan(experiment, root, trained, workers)
     with progress_bars() as bar:
         _train(trained, root, workers, bar)
+        _branch(experiment, root, workers, bar, source)
         for study in experiment.studies:
             for stage in study.stages:
                 config = evaluation(experiment, study, stage, root, source)
@@ -115,6 +117,21 @@ def _train(cells: Sequence[Cell], root: Path, workers: int, bar: Begin) -> None:
     advance = bar("Training", sum(cell.stages[-1] for cell in cells))
     with _counting(advance, lambda: updates_made(root, cells)):
         run_tasks(train_cell, cells, finished, root, workers, lambda cell: None)
+
+
+def _branch(experiment: Experiment, root: Path, workers: int, bar: Begin, source: dict[str, str]) -> None:
+    """Goes on with the runs whose coupling is measured."""
+    found = branches_of(experiment, source)
+    if found:
+        finished = [is_branched(root, one) for one in found]
+        run_tasks(train_branch, found, finished, root, workers, bar("Coupling", len(found)))
+
+
+def branches_of(experiment: Experiment, source: dict[str, str]) -> list[Branch]:
+    """Lists an experiment's branches; none where no coupling is measured."""
+    if experiment.coupling is None:
+        return []
+    return branches(experiment.coupling, {(cell.study, cell.arm, cell.seed): source[cell.id] for cell in experiment.cells()})
 
 
 @contextmanager

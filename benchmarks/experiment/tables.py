@@ -97,14 +97,15 @@ def claims_table(judged: Sequence[Judged]) -> Table:
     notes = (
         f"{_PAIRED} The intervals are corrected for the number of claims by Holm's method: the chance of any false verdict is "
         f"at most {ALPHA:.0%}. Verdicts follow from them alone: above zero the claim holds, below it is reversed, else it is "
-        "not established. The second group are controls that the paper lacks. Informative groups are those of a step.",
+        "not established. The second group are controls that the paper lacks. Informative groups are those of a step; how far "
+        "questions move is a distance from 0 to 1, times 100.",
         _PAPER,
     )
     return Table("claims", "The paper's claims in the built-in world", columns, groups, notes)
 
 
 def _claim_row(one: Judged) -> Row:
-    scale = 100.0 if one.claim.measure == "em" else 1.0
+    scale = 1.0 if one.claim.measure == "informative_groups" else 100.0
     return {
         "claim": one.claim.claim,
         "paper": one.claim.paper,

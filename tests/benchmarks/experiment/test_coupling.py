@@ -12,7 +12,8 @@ from agents.selfplay.config import RunConfig
 from agents.selfplay.directory import stored_config
 from agents.selfplay.metrics import read_metrics
 from agents.selfplay.presets import configure
-from benchmarks.experiment.coupling import Coupled, Coupling, branches, distance, is_branched, measure, train_branch
+from benchmarks.experiment.coupling import Coupled, branches, distance, is_branched, measure, train_branch
+from benchmarks.experiment.design import Coupling
 from benchmarks.experiment.training import run_directory
 from sesa_env.errors import ConfigError
 from sesa_env.memory.bank import SkillBank
