@@ -3,18 +3,23 @@
 Demonstrations come from a few worlds. Gone through again and again, their facts would be learnt by heart; what is to be learnt
 is to take names from the question and from passages. So a lesson's syllables are exchanged for others before each use, the same
 one everywhere in the lesson, and its endings stay, which tell a person from a city. A year's or number's later digits likewise.
+
+In a Solver's lesson the words of duties are exchanged too: what an archivist is said to do is another thing in each. Offices are
+the procedural tail, and a Solver that had learnt from its demonstrations which words go with which office would have nothing left
+to learn, from cards or otherwise. So it learns to take them from a card. The Challenger, who must tell an office by its duty to
+ask for it, learns them as they are.
 """
 
 from collections.abc import Sequence
 
 import torch
 
-from agents.tiny_vocabulary import VOWELS, pieces
+from agents.tiny_vocabulary import TARGET, VOWELS, duty_words, pieces
 from sesa_env.corpus.miniwiki.names import ENDINGS, ONSETS
 
 
 class Renamer:
-    """Exchanges syllables and digits in the ids of `tiny_tokenizer`."""
+    """Exchanges syllables, digits and the words of duties in the ids of `tiny_tokenizer`."""
 
     def __init__(self) -> None:
         self._ids = {piece: index for index, piece in enumerate(pieces())}
@@ -23,6 +28,8 @@ class Renamer:
         self._first = self._of([f" {syllable}" for syllable in syllables])
         self._inner = self._of(syllables)
         self._digits = [self._of([str(number) for number in range(10)]), self._of([f"{number:02}" for number in range(100)])]
+        self._duties = self._of([f" {word}" for word in duty_words()])
+        self._target = self._ids[TARGET]
         self._continues = self._among(torch.cat([self._inner, self._of(endings)]))
         self._may_begin = self._among(self._first)
 
@@ -40,6 +47,8 @@ class Renamer:
         inside[self._inner], begins[self._first] = self._inner[turned], self._first[turned]
         for digits in self._digits:
             inside[digits] = digits[torch.randperm(len(digits), generator=draw)]
+        if self._target not in ids:
+            inside[self._duties] = self._duties[torch.randperm(len(self._duties), generator=draw)]
         # " to" may be a word or a first syllable: it is the latter if a name goes on after it.
         goes_on = torch.cat([self._continues[row[1:]], torch.tensor([False])])
         begin = self._may_begin[row] & goes_on

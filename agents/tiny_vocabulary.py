@@ -48,6 +48,8 @@ _MESSAGES = (
 
 _CARDS = ('the question asks for "', '".', "{entity}", "{bridge}", "target:", "hops:")
 """Of Skill Cards and of this style's prompts."""
+TARGET = " target:"
+"""Begins the Challenger's prompt, and is in no other."""
 
 _SHAPES = """
     who is what which can you name the of whose has as its their with and or do have same also earlier later smaller larger yes
@@ -90,6 +92,17 @@ def words() -> list[str]:
     texts += [*render.DECOYS, *render.DENIALS, *render.ABOUT_OBJECT, *render.ABOUT_SUBJECT, render.NAMESAKE]
     found = {word for text in texts for word in re.findall(WORD, re.sub(r"\{[a-z]+\}", " ", text.lower()))}
     return sorted(found)
+
+
+def duty_words() -> list[str]:
+    """Returns the words that only duties of offices are told in, in lower case, sorted: the tail's, and nothing else's."""
+    texts = [_SHAPES, *KINDS, *MONTHS, *JARGON_VERBS, *(noun for row in OFFICES for noun in row[:2])]
+    texts += [part for row in CORE for part in (*row.nouns, *row.sentences)]
+    texts += [*render.DECOYS, *render.DENIALS, *render.ABOUT_OBJECT, *render.ABOUT_SUBJECT, *render.NEUTRAL, render.NAMESAKE]
+    texts += [*LEADINS, *TRAILS, *_MESSAGES, *_CARDS, *(word for row in SECOND_WORDS.values() for word in row)]
+    elsewhere = {word for text in texts for word in re.findall(WORD, re.sub(r"\{[a-z]+\}", " ", text.lower()))}
+    duties = {word for row in OFFICES for duty in row[2:] for word in re.findall(WORD, duty.lower())}
+    return sorted(duties - elsewhere - set(like_names()))
 
 
 WORD = r"[a-z]+(?:-[a-z]+)*"

@@ -8,6 +8,7 @@ pytest.importorskip("torch")
 
 from agents.tiny import tiny_tokenizer
 from agents.tiny_names import Renamer
+from agents.tiny_vocabulary import duty_words
 
 TEXT = (
     "<question> who gave tomora and kelibrathos paradox to tomora's mentor on 19 january 1987? </question>"
@@ -61,3 +62,30 @@ def test_an_invented_word_stays_one_word(tokenizer, renamer):
 def test_names_depend_on_the_seed_alone(tokenizer, renamer):
     assert renamed(tokenizer, renamer, 3) == renamed(tokenizer, Renamer(), 3)
     assert renamed(tokenizer, renamer, 3)[2] != renamed(tokenizer, renamer, 4)[2]
+
+
+DUTY = "who is the archivist of tomora? {entity} papers<search> tomora papers</search> kelmora dusts the old papers of tomora."
+
+
+def test_a_solver_must_take_the_words_of_a_duty_from_its_lesson(tokenizer, renamer):
+    ids = tokenizer(DUTY, add_special_tokens=False)["input_ids"]
+    texts = [tokenizer.decode(renamer(ids, seed)) for seed in range(20)]
+    words = [re.search(r"} (\w+)<search> \w+ (\w+)</search> \w+ (\w+) the (\w+) (\w+) of", text).groups() for text in texts]
+    assert all(card == query == told for card, query, _, _, told in words)
+    assert all(len({verb, old, told}) == 3 for _, _, verb, old, told in words)
+    assert len({told for *_, told in words}) > 15
+    assert all("archivist" in text for text in texts)
+
+
+def test_a_challenger_learns_duties_as_they_are(tokenizer, renamer):
+    ids = tokenizer("target: yora hops: 1<search>yora</search> Yora dusts the old papers of Tomora.", add_special_tokens=False)
+    text = tokenizer.decode(renamer(ids["input_ids"], 3))
+    assert "dusts the old papers of" in text
+    assert "tomora" not in text
+
+
+def test_no_word_of_the_common_relations_is_a_dutys(tokenizer):
+    words = set(duty_words())
+    assert {"dusts", "papers", "kneads", "ferns"} <= words
+    assert not words & {"the", "of", "born", "breath", "mentor", "archivist", "baker", "city", "is"}
+    assert all(len(tokenizer(f" {word}", add_special_tokens=False)["input_ids"]) == 1 for word in words)
