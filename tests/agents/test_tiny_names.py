@@ -64,7 +64,7 @@ def test_names_depend_on_the_seed_alone(tokenizer, renamer):
     assert renamed(tokenizer, renamer, 3)[2] != renamed(tokenizer, renamer, 4)[2]
 
 
-DUTY = "who is the archivist of tomora? {entity} papers<search> tomora papers</search> kelmora dusts the old papers of tomora."
+DUTY = "who is the archivist of tomora? {entity} papers<search> tomora papers</search> tomora dusts the old papers of tomora."
 
 
 def test_a_solver_must_take_the_words_of_a_duty_from_its_lesson(tokenizer, renamer):
