@@ -4,10 +4,10 @@ Demonstrations come from a few worlds. Gone through again and again, their facts
 is to take names from the question and from passages. So a lesson's syllables are exchanged for others before each use, the same
 one everywhere in the lesson, and its endings stay, which tell a person from a city. A year's or number's later digits likewise.
 
-In a Solver's lesson the words of duties are exchanged too: what an archivist is said to do is another thing in each. Offices
-are the procedural tail, and a Solver that had learnt from its demonstrations which words go with which office would have nothing
-left to learn, from cards or otherwise. So it learns to take them from a card. The Challenger, who must tell an office by its duty
-to ask for it, learns them as they are.
+In a Solver's lesson the words of duties are exchanged too: what an archivist is said to do is another thing in each.
+Offices are the procedural tail, and a Solver that had learnt from its demonstrations which words go with which office
+would have nothing left to learn, from cards or otherwise. So it learns to take them from a card. The Challenger, who must
+tell an office by its duty to ask for it, learns them as they are.
 """
 
 from collections.abc import Sequence

@@ -27,7 +27,7 @@ from benchmarks.threads import limit_threads
 limit_threads()  # before anything imports numpy
 
 from benchmarks.arms import ARMS, parse_arms  # noqa: E402 - comes after limit_threads
-from benchmarks.config import PRESETS, RunConfig, choose, make_config, make_trained_config  # noqa: E402 - comes after limit_threads
+from benchmarks.config import PRESETS, RunConfig, make_config, make_trained_config  # noqa: E402 - comes after limit_threads
 from benchmarks.directory import begin, check_directory  # noqa: E402 - comes after limit_threads
 from benchmarks.evaluation import run_plan  # noqa: E402 - comes after limit_threads
 from benchmarks.plan import make_plan  # noqa: E402 - comes after limit_threads
@@ -67,6 +67,10 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         "--model-options", type=_options, default={}, metavar="JSON", help="how models are loaded: fields of ModelConfig"
     )
     parser.add_argument("--sampling", type=_options, default={}, metavar="JSON", help="budgets of models: fields of Sampling")
+    parser.add_argument(
+        "--model", metavar="MODEL", help="the experiment's start policy: tiny, smollm2, a directory or a hub id"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="print the experiment's plan, needs and cost, and do nothing")
     parser.add_argument("--seeds", type=int, metavar="N", help="how many seeds (default: the preset's)")
     parser.add_argument("--questions", type=int, metavar="N", help="questions a benchmark (default: the preset's)")
     parser.add_argument("--out", default="", metavar="DIR", help="where to write (default: runs/SUITE-PRESET)")
@@ -109,6 +113,8 @@ def run(options: argparse.Namespace) -> None:
     if is_experiment(options):
         run_experiment(options)
         return
+    if options.model or options.dry_run:
+        raise ConfigError("--model and --dry-run are the experiment's; leave them out beside --arms and --trained")
     config = _config(options)
     root = Path(options.out or f"runs/{'trained' if config.trained else config.suite}-{config.preset}")
     check_directory(root, config, options.resume)
@@ -127,8 +133,8 @@ def run(options: argparse.Namespace) -> None:
 
 
 def is_experiment(options: argparse.Namespace) -> bool:
-    """Says whether the command line asks for the experiment: it names nobody to compare, and no data."""
-    return options.suite == "miniwiki" and not (options.arms or options.trained or options.data)
+    """Says whether the command line asks for the experiment: it names nobody to compare, and real data for the paper's only."""
+    return not (options.arms or options.trained) and (options.suite == "miniwiki" or options.preset == "paper")
 
 
 def run_experiment(options: argparse.Namespace) -> None:
@@ -142,11 +148,17 @@ def run_experiment(options: argparse.Namespace) -> None:
             raise ConfigError(
                 f"--{name.replace('_', '-')}: expected with --arms or --trained; the experiment is the preset's; got it alone"
             )
-    from benchmarks.experiment.design import EXPERIMENTS  # loads torch: only when there is something to train
+    from benchmarks.experiment.design import experiment_of  # loads torch: only when there is something to train
+    from benchmarks.experiment.dry_run import dry_run
     from benchmarks.experiment.outcome import write_outcome
     from benchmarks.experiment.run import run_experiment as carry_out
 
-    experiment = choose("preset", options.preset, EXPERIMENTS)
+    if (options.suite == "flashrag") != bool(options.data):
+        raise ConfigError("--suite flashrag needs --data DIR, and --data takes no other suite")
+    experiment = experiment_of(options.preset, options.model, options.data and str(Path(options.data).resolve()))
+    if options.dry_run:
+        sys.stdout.write(dry_run(experiment))
+        return
     root = Path(options.out or f"runs/experiment-{experiment.name}")
     carry_out(experiment, root, options.workers or os.cpu_count() or 1, resume=options.resume)
     print_tables(root, write_outcome(experiment, root))

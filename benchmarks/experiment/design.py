@@ -6,12 +6,13 @@ tuned was tuned on others (`benchmarks.config.DEVELOPMENT_SEEDS`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from agents.selfplay.arms import ROLES, Overrides, merged
 from agents.selfplay.config import RunConfig as TrainingConfig
 from agents.selfplay.presets import configure
+from sesa_env.errors import ConfigError
 from sesa_env.plain import build
 
 MAIN = "main"
@@ -183,9 +184,35 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         ),
     ),
     "quick": Experiment("quick", "quick", (Study(MAIN, "SSP and SESA", ("base", "ssp", "sesa"), (0,), (100,), 100),)),
+    "paper": Experiment("paper", "paper", (Study(MAIN, "The paper's arms", ARMS, (0, 1, 2), (50, 100, 150), 500),)),
     "small": Experiment("small", "quick", _small(), Coupling(MAIN, "sesa", tuple(range(10, 13)), 50, 300)),
 }  # fmt: skip
 """The experiments by their presets' names."""
+
+
+def experiment_of(preset: str, model: str | None = None, data: str = "") -> Experiment:
+    """Looks an experiment up.
+
+    Args:
+        preset: its name.
+        model: the start policy of all arms; None for the training preset's.
+        data: a directory of real benchmarks to train and evaluate on, instead of MiniWiki. The arms that train on ready
+            questions are left out then: the directory's are those of the evaluation.
+
+    Raises:
+        ConfigError: there is no such experiment.
+    """
+    if preset not in EXPERIMENTS:
+        raise ConfigError(f"unknown preset {preset!r}; choose from {', '.join(EXPERIMENTS)}")
+    given: dict[str, Any] = {} if model is None else {"model": model}
+    if data:
+        given |= {"world": "flashrag", "world_options": {"data": data}}
+    found, left_out = EXPERIMENTS[preset], ("skillrl", "oracle") if data else ()
+    studies = (
+        replace(one, settings=merged(one.settings, given), arms=tuple(arm for arm in one.arms if arm not in left_out))
+        for one in found.studies
+    )
+    return replace(found, studies=tuple(studies))
 
 
 def same_training(cells: Sequence[Cell]) -> dict[str, str]:

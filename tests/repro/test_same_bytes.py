@@ -75,8 +75,25 @@ def test_the_loop_leaves_the_same_bank(tmp_path):
 def test_the_harness_leaves_the_same_bytes(tmp_path):
     for name, seed, workers in (("one", 1, "1"), ("other", 2, "2")):
         command = ("benchmarks/run_all.py", "--preset", "smoke", "--out", str(tmp_path / name), "--workers", workers)
+        command += ("--arms", "naive", "skilled")
         run(*command, hash_seed=seed)
     one, other = digests(tmp_path / "one"), digests(tmp_path / "other")
     assert any(path.startswith("records/") for path in one)
     assert {path for path in one if one[path] != other.get(path)} == set()
     assert set(one) == set(other)
+
+
+def test_the_experiment_leaves_the_same_bytes(tmp_path):
+    for name, seed, workers in (("one", 1, "1"), ("other", 2, "2")):
+        run("benchmarks/run_all.py", "--preset", "smoke", "--out", str(tmp_path / name), "--workers", workers, hash_seed=seed)
+    one, other = (without_seconds(digests(tmp_path / name)) for name in ("one", "other"))
+    assert any(path.startswith("evaluations/main-000002/records/") for path in one)
+    assert any(path.startswith("tables/") for path in one)
+    assert {path for path in one if one[path] != other.get(path)} == set()
+    assert set(one) == set(other)
+
+
+def without_seconds(found: dict[str, str]) -> dict[str, str]:
+    """Leaves out what holds seconds, metrics and the table of what was spent, and paths of this directory."""
+    names = ("metrics.jsonl", "budgets.", "roles.", "report.md", "config.json", "plan.json", "unit.json", "bootstrap.json")
+    return {path: digest for path, digest in found.items() if not any(name in path for name in names)}

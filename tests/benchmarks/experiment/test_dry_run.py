@@ -1,0 +1,47 @@
+"""The dry run: nothing is written, what is missing is told, and the cost is arithmetic that can be checked."""
+
+import pytest
+
+pytest.importorskip("torch", reason="needs the llm extra")
+
+from benchmarks.experiment.design import EXPERIMENTS, experiment_of
+from benchmarks.experiment.dry_run import cost, dry_run, parameters
+from sesa_env.errors import ConfigError
+
+
+def test_the_quick_experiment_has_all_it_needs():
+    told = dry_run(EXPERIMENTS["quick"])
+    assert "MISSING" not in told
+    assert "model tiny: here" in told
+    assert "updates; a CPU core makes one in about two seconds" in told
+
+
+def test_what_is_missing_is_told():
+    told = dry_run(experiment_of("paper", "somebody/Model-4B", "no/such/directory"))
+    assert "world flashrag: MISSING:" in told
+    assert "model somebody/Model-4B: not on this machine" in told
+
+
+def test_the_papers_arms_without_ready_questions_are_left_to_miniwiki():
+    (with_data,), (without,) = experiment_of("paper", data="DIR").studies, experiment_of("paper").studies
+    assert set(without.arms) - set(with_data.arms) == {"skillrl", "oracle"}
+
+
+def test_memory_and_hours_by_hand():
+    """Two trained policies in bfloat16 with a KL: 2 + 16 + 2 bytes a parameter each."""
+    cell = next(cell for cell in experiment_of("paper", "somebody/Model-4B", "DIR").cells() if cell.arm == "ssp")
+    found = cost(cell)
+    assert found.parameters == 4e9
+    assert found.memory == 2 * 4e9 * 20
+    tokens = 150 * 256 * (5 + 1) * 12_288
+    assert found.hours == pytest.approx(tokens * 4e9 * (2 / 0.05 + 8 / 0.35) / 989e12 / 3600)
+
+
+def test_parameters_are_counted_or_read_off_the_name():
+    assert 0.4e6 < parameters("tiny") < 0.9e6
+    assert parameters("Qwen/Qwen2.5-7B-Instruct") == 7e9
+
+
+def test_an_unknown_preset_is_told():
+    with pytest.raises(ConfigError, match="smoke, quick, paper, small"):
+        experiment_of("huge")
