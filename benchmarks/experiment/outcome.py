@@ -37,11 +37,19 @@ def write_outcome(experiment: Experiment, root: Path) -> list[Table]:
         save_table(table, root / "tables")
     figures = draw_figures(results, root / "figures")
     write_json(root / "environment.json", describe_environment())
-    write_file(root / REPORT, _report(experiment, tables, figures, judged).encode())
+    write_file(root / REPORT, report_of(experiment, tables, figures, judged).encode())
     return tables
 
 
-def _report(experiment: Experiment, tables: list[Table], figures: dict[str, str], judged: list[Judged]) -> str:
+def report_of(experiment: Experiment, tables: list[Table], figures: dict[str, str], judged: list[Judged]) -> str:
+    """Writes the report in Markdown.
+
+    Args:
+        experiment: what was done.
+        tables: in their order.
+        figures: captions by name.
+        judged: the claims; empty for one seed.
+    """
     shown = [f"![{caption}](figures/{name}.png)\n\n*{caption}*" for name, caption in figures.items()]
     parts = [
         f"# SESA experiment: {experiment.name}",

@@ -1,0 +1,127 @@
+"""The experiment from its command to its report, small: trained, kept at stages, evaluated, told; and gone on with."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="needs the llm extra")
+pytest.importorskip("matplotlib", reason="needs the bench extra")
+
+from benchmarks.experiment.claims import judge_claims
+from benchmarks.experiment.design import EXPERIMENTS, Experiment, Study
+from benchmarks.experiment.outcome import report_of, write_outcome
+from benchmarks.experiment.results import Results
+from benchmarks.experiment.run import run_experiment
+from benchmarks.experiment.training import is_trained, stage_directory
+from benchmarks.trained import read_run
+from sesa_env.errors import ConfigError
+
+ROOT = Path(__file__).resolve().parents[3]
+SMALL = {"questions": {"per_update": 2}, "rules": {"group_size": 2}, "skills": {"bootstrap": 2}}
+TWO = Experiment(
+    "two", "quick", (Study("main", "SSP and SESA", ("base", "ssp", "sesa"), (0, 1), (1, 2), 1, SMALL, {"sesa": ("shuffled",)}),)
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    root = tmp_path_factory.mktemp("experiment") / "two"
+    run_experiment(TWO, root, workers=1)
+    return root, write_outcome(TWO, root)
+
+
+def test_each_stage_is_a_finished_run_of_so_many_updates(done):
+    root, _ = done
+    for cell in TWO.cells():
+        assert is_trained(root, cell)
+        for updates in cell.stages:
+            run = read_run(stage_directory(root, cell.id, updates))
+            assert (run.arm, run.seed, run.budget["updates"]) == (cell.arm, cell.seed, updates)
+    digests = {read_run(stage_directory(root, "main-sesa-s0", updates)).solver_digest for updates in (1, 2)}
+    assert len(digests) == 2
+
+
+def test_all_arms_answer_the_same_questions_in_every_mode(done):
+    root, _ = done
+    scores = Results(TWO, root).scores(TWO.studies[0])
+    assert scores.sides == [
+        ("base", "off"), ("base", "on"), ("ssp", "off"), ("sesa", "off"), ("sesa", "on"), ("sesa", "shuffled"),
+    ]  # fmt: skip
+    for after in scores.sides[1:]:
+        assert scores.has_pairs(("base", "off"), after, "em")
+    first = Results(TWO, root).scores(TWO.studies[0], 1)
+    assert ("base", "off") not in first.sides
+    assert ("sesa", "on") in first.sides
+
+
+def test_the_report_has_claims_tables_and_figures(done):
+    root, tables = done
+    names = [table.name for table in tables]
+    assert names == ["claims", "main", "dual_path", "at_evaluation", "budgets"]
+    claims = json.loads((root / "claims.json").read_text())
+    assert {row["verdict"] for row in claims} <= {"holds", "not established", "reversed"}
+    assert all(row["low"] <= row["estimate"] <= row["high"] for row in claims)
+    assert {row["claim"] for row in claims} >= {
+        "The bank helps at inference",
+        "The bank beats its cards shuffled between questions",
+    }
+    for name in names:
+        assert {path.suffix for path in (root / "tables").glob(f"{name}.*")} == {".md", ".tex", ".csv", ".json"}
+    figures = {path.stem for path in (root / "figures").glob("*.png")}
+    assert figures >= {"curves", "solve_rates", "curriculum", "bank", "flips", "costs"}
+    report = (root / "report.md").read_text()
+    assert report.index("The paper's claims") < report.index("Exact match over all gold aliases")
+    assert all(f"figures/{name}.png" in report for name in figures)
+
+
+def test_what_is_finished_is_not_done_again(done):
+    root, _ = done
+    before = {path: path.stat().st_mtime_ns for path in (root / "training").rglob("*") if path.is_file()}
+    assert before
+    with pytest.raises(ConfigError, match="add --resume"):
+        run_experiment(TWO, root, workers=1)
+    run_experiment(TWO, root, workers=1, resume=True)
+    assert [path for path, written in before.items() if path.stat().st_mtime_ns != written] == []
+
+
+def test_another_experiment_is_refused(done):
+    root, _ = done
+    with pytest.raises(ConfigError, match="its experiment differs"):
+        run_experiment(EXPERIMENTS["smoke"], root, workers=1, resume=True)
+
+
+def test_one_seed_draws_no_claim(done):
+    root, _ = done
+    one = Experiment("one", "quick", (replace(TWO.studies[0], seeds=(0,)),))
+    assert judge_claims(Results(one, root)) == []
+    assert "One seed: no claim is drawn." in report_of(one, [], {}, [])
+
+
+@pytest.mark.slow
+def test_a_killed_experiment_goes_on_to_the_same_records(tmp_path):
+    command = [sys.executable, "benchmarks/run_all.py", "--preset", "smoke", "--workers", "2", "--out"]
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    subprocess.run([*command, str(whole)], cwd=ROOT, check=True, capture_output=True)
+    for wait in (12, 25, 40):
+        process = subprocess.Popen(
+            [*command, str(killed), "--resume"],
+            cwd=ROOT,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        time.sleep(wait)
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    subprocess.run([*command, str(killed), "--resume"], cwd=ROOT, check=True, capture_output=True)
+    records = sorted(path.relative_to(whole) for path in whole.glob("evaluations/*/records/*/*.jsonl"))
+    assert records
+    assert all((whole / path).read_bytes() == (killed / path).read_bytes() for path in records)
