@@ -1,4 +1,4 @@
-"""Benchmarks in the layout of FlashRAG and Search-R1: JSONL files of questions and passages, plain or gzipped.
+"""Benchmarks in the layout of FlashRAG and Search-R1: JSONL files of questions and passages, plain or compressed.
 
 ```
 DIR/<benchmark>/test.jsonl[.gz]    {"id", "question", "golden_answers": [str, ...], "metadata": {...}}; no metadata is fine
@@ -6,6 +6,8 @@ DIR/<benchmark>/test.parquet       or the same questions as verl parquet (see `s
 DIR/<benchmark>/corpus.jsonl[.gz]  {"id", "contents"}: the quoted title, a newline, the text; or {"id", "title", "text"}
 DIR/corpus.jsonl[.gz]              or one corpus for all benchmarks
 ```
+
+Each may be `.zst` in place of `.gz`.
 
 Ids get the benchmark's name in front, "nq/test_74", since the originals collide; ids of a common corpus stay as they are.
 """
@@ -25,8 +27,8 @@ from sesa_env.types import Passage, Question
 PAPER_ORDER = ("nq", "triviaqa", "popqa", "hotpotqa", "2wikimultihopqa", "musique", "bamboogle")
 """The seven benchmarks in the order of the paper's tables (section 6); others follow by name."""
 
-_QUESTION_FILES = ("test.jsonl", "test.jsonl.gz", "test.parquet")
-_CORPUS_FILES = ("corpus.jsonl", "corpus.jsonl.gz")
+_QUESTION_FILES = ("test.jsonl", "test.jsonl.gz", "test.jsonl.zst", "test.parquet")
+_CORPUS_FILES = ("corpus.jsonl", "corpus.jsonl.gz", "corpus.jsonl.zst")
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ class _Union:
         """Adds the passages of a file.
 
         Args:
-            path: JSONL, plain or gzipped; malformed lines, and a file without passages, are noted as problems.
+            path: JSONL, plain or compressed; malformed lines, and a file without passages, are noted as problems.
             prefix: goes before each id.
         """
         before = len(self.kept)
@@ -183,7 +185,7 @@ def read_questions(
     """Reads one file of questions.
 
     Args:
-        path: JSONL, plain or gzipped, or verl parquet.
+        path: JSONL, plain or compressed, or verl parquet.
         source: the benchmark's name, which goes before each id; None takes each record's "data_source", or the file's name.
         problems: where malformed records are noted.
         passages: the id that each passage id leads to; evidence that is not in it is a problem. None leaves evidence unchecked.
