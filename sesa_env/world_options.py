@@ -5,10 +5,13 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from sesa_env.errors import ConfigError
-from sesa_env.search.base import Corpus
-from sesa_env.search.bm25 import DEFAULTS, BM25Retriever, BM25Settings
+from sesa_env.search.base import Corpus, Retriever
+from sesa_env.search.bm25 import DEFAULTS, BM25Settings
+from sesa_env.search.client import RemoteRetriever, RemoteSettings
 from sesa_env.search.shared import shared_bm25
 from sesa_env.search.tokenise import Tokeniser
+
+_OF_AN_INDEX = ("k1", "b", "stop_words", "index_dir")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,15 +23,27 @@ class SearchOptions:
         b: likewise.
         stop_words: words that are neither indexed nor searched.
         index_dir: a directory that keeps indices between processes; None keeps nothing.
+        remote: a server to search on instead, {"url": "http://127.0.0.1:8000"} and the other fields of
+            `sesa_env.search.client.RemoteSettings`; None searches in this process.
     """
 
     k1: float = DEFAULTS.k1
     b: float = DEFAULTS.b
     stop_words: tuple[str, ...] = ()
     index_dir: str | None = None
+    remote: RemoteSettings | None = None
 
-    def open(self, corpus: Corpus) -> BM25Retriever:
-        """Returns the process's search tool over a corpus with these options; see `shared_bm25`."""
+    def open(self, corpus: Corpus) -> Retriever:
+        """Returns the search tool with these options: the process's own over a corpus (see `shared_bm25`), or a server's.
+
+        Raises:
+            ConfigError: settings of an index are given together with a server, which has its own.
+        """
+        if self.remote is not None:
+            own = [name for name in _OF_AN_INDEX if getattr(self, name) != getattr(SearchOptions, name)]
+            if own:
+                raise ConfigError(f"a server has its own index: give remote or {', '.join(own)}, not both")
+            return RemoteRetriever(self.remote)
         return shared_bm25(corpus, BM25Settings(self.k1, self.b, Tokeniser(self.stop_words)), self.index_dir)
 
 

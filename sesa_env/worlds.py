@@ -117,16 +117,16 @@ def _miniwiki(options: MiniWikiOptions) -> World:
 
 
 @lru_cache(maxsize=4)
-def _benchmarks(data: Path, names: tuple[str, ...] | None) -> tuple[Benchmarks, ListCorpus]:
+def _benchmarks(data: Path, names: tuple[str, ...] | None, need_corpus: bool) -> tuple[Benchmarks, ListCorpus]:
     """Reads benchmarks once for all worlds on them."""
-    loaded = load_benchmarks(data, names)
+    loaded = load_benchmarks(data, names, need_corpus)
     return loaded, ListCorpus(loaded.passages)
 
 
 def _flashrag(options: FlashragOptions) -> World:
     from sesa_env.players.reader import ScriptedReader
 
-    loaded, corpus = _benchmarks(Path(options.data).absolute(), options.benchmarks)
+    loaded, corpus = _benchmarks(Path(options.data).absolute(), options.benchmarks, options.remote is None)
     asked = [question for of_one in loaded.questions.values() for question in of_one[: options.limit]]
     if options.questions is not None:
         asked = list(load_questions(options.questions)[: options.limit])

@@ -63,12 +63,13 @@ def find_benchmarks(directory: str | Path) -> tuple[str, ...]:
     return tuple(sorted(found, key=lambda name: (rank.get(name, len(rank)), name)))
 
 
-def load_benchmarks(directory: str | Path, benchmarks: Iterable[str] | None = None) -> Benchmarks:
+def load_benchmarks(directory: str | Path, benchmarks: Iterable[str] | None = None, need_corpus: bool = True) -> Benchmarks:
     """Reads and validates questions and passages.
 
     Args:
         directory: the directory, laid out as this module says.
         benchmarks: which to read, in which order; None reads all.
+        need_corpus: whether a benchmark without passages is a fault; where searches go to a server it is none.
 
     Raises:
         ConfigError: a benchmark is missing, or files are malformed: the first problems are named by file and line.
@@ -79,7 +80,8 @@ def load_benchmarks(directory: str | Path, benchmarks: Iterable[str] | None = No
     common = _first(Path(directory), _CORPUS_FILES)
     if common:
         union.read(common, "")
-    questions = {name: _read_benchmark(Path(directory) / name, union, common, problems) for name in names}
+    without = common is not None or not need_corpus
+    questions = {name: _read_benchmark(Path(directory) / name, union, without, problems) for name in names}
     problems.stop()
     return Benchmarks(questions, tuple(union.passages))
 
@@ -155,11 +157,12 @@ class _Union:
             self.passages.append(Passage(passage_id, title, text))
 
 
-def _read_benchmark(directory: Path, union: _Union, common: Path | None, problems: Problems) -> tuple[Question, ...]:
+def _read_benchmark(directory: Path, union: _Union, without: bool, problems: Problems) -> tuple[Question, ...]:
+    """Reads a benchmark's questions and its own corpus, which it may be `without`."""
     own = _first(directory, _CORPUS_FILES)
     if own:
         union.read(own, f"{directory.name}/")
-    elif common is None:
+    elif not without:
         problems.add(directory, "", "expected corpus.jsonl or corpus.jsonl.gz, here or in the directory above; found neither")
     prefix = f"{directory.name}/"
     return read_questions(_question_file(directory), directory.name, problems, union.kept, prefix if own else "")

@@ -21,6 +21,11 @@ FINGERPRINT_HEADER = "x-sesa-fingerprint"
 """Says with each answer which index it comes from, so that a client notices another one behind the same address."""
 
 
+def writable(query: str) -> str:
+    """Returns a query without lone surrogates, which models write now and then, and which UTF-8 cannot."""
+    return query if query.isascii() else query.encode("utf-8", "replace").decode("utf-8")
+
+
 def contents(passage: Passage) -> str:
     """Returns a passage as one text: the quoted title, a newline, the text."""
     return f'"{passage.title}"\n{passage.text}'
@@ -33,6 +38,11 @@ def document(passage: Passage) -> dict[str, str]:
     if _split(whole) == (passage.title, passage.text):
         return plain
     return {**plain, "title": passage.title, "text": passage.text}
+
+
+def write_request(queries: Sequence[str], k: int) -> bytes:
+    """Returns the body of a request for hits with scores."""
+    return json.dumps({"queries": [writable(query) for query in queries], "topk": k, "return_scores": True}).encode()
 
 
 def write_hits(hits: Sequence[Passage], return_scores: bool) -> str:

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Self
 
 from sesa_env.errors import missing_extra
 from sesa_env.search.server.config import ServerConfig
+from sesa_env.search.wire import writable
 
 try:
     from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
@@ -12,8 +13,8 @@ except ImportError as error:
 
 
 def _writable(value: Any) -> Any:
-    """Replaces lone surrogates, which models write now and then: no reason to refuse a whole batch."""
-    return value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) and not value.isascii() else value
+    """One lone surrogate is no reason to refuse a whole batch."""
+    return writable(value) if isinstance(value, str) else value
 
 
 def _whole(value: Any) -> Any:
