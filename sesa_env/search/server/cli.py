@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sesa_env.errors import ConfigError
 from sesa_env.search.base import Retriever
+from sesa_env.search.opening import open_index
 from sesa_env.search.server.config import BUSY_STATUSES, ServerConfig
 
 if TYPE_CHECKING:
@@ -31,12 +32,14 @@ _LIMITS = {
 def add_serve_command(subparsers: "SubParsers") -> None:
     """Adds `serve` to a parser's sub-parsers; it sets `run`, from the parsed arguments to an exit code."""
     serve = subparsers.add_parser("serve", help="answer POST /retrieve as Search-R1's clients speak it")
-    serve.add_argument(
+    served = serve.add_mutually_exclusive_group(required=True)
+    served.add_argument("--index", metavar="DIR", help="an index directory, as `sesa index build` writes it")
+    served.add_argument(
         "--world",
         metavar="JSON",
-        required=True,
         help='a world whose search tool is served: arguments of make_world, for example {"corpus": "miniwiki", "size": 20000}',
     )
+    serve.add_argument("--backend", metavar="NAME", help="which search tool of the index directory, if it holds several")
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s, this machine alone)")
     serve.add_argument("--port", type=int, default=8000, help="port; 0 takes a free one (default: %(default)s)")
     serve.add_argument("--token-variable", metavar="NAME", help="environment variable with the token that clients must send")
@@ -62,7 +65,7 @@ def _serve(options: argparse.Namespace) -> int:
 
     config = ServerConfig(**{field.name: getattr(options, field.name) for field in fields(ServerConfig)})
     token = _token(options.token_variable)
-    retriever = _open_world(options.world)
+    retriever = _open_world(options.world) if options.index is None else open_index(options.index, options.backend)
     if token is None and options.host not in _LOOPBACK:
         sys.stderr.write(
             f"sesa: whoever reaches {options.host} may search; to ask for a token, put one into an environment variable "

@@ -8,11 +8,16 @@ import threading
 
 import pytest
 
-for package in ("fastapi", "uvicorn", "prometheus_client"):
-    pytest.importorskip(package, reason="needs the serve extra")
+for package in ("fastapi", "uvicorn", "prometheus_client", "urllib3"):
+    pytest.importorskip(package, reason="needs the extras serve and client")
 
 from sesa_env.cli import main
+from sesa_env.search.bm25 import BM25Retriever
+from sesa_env.search.client import RemoteRetriever, RemoteSettings
+from sesa_env.search.opening import open_corpus
+from sesa_env.search.store import write_corpus
 from sesa_env.worlds import make_world
+from tests.search.conftest import template_corpus
 from tests.search.serving import ask, retrieve, start, stop
 
 SMALL = {"corpus": "miniwiki", "size": 300, "n_questions": 0, "n_targets": 0}
@@ -49,6 +54,21 @@ def test_it_serves_a_world_with_a_token_and_stops_when_told():
         assert stop(process, signal.SIGTERM) == 0
 
 
+def test_it_serves_an_index_directory(tmp_path):
+    directory, corpus = tmp_path / "index", template_corpus(50)
+    write_corpus(directory / "corpus", corpus)
+    retriever = BM25Retriever(open_corpus(directory))
+    retriever.save(directory / "bm25")
+    process, url = start("--index", str(directory), "--port", "0")
+    try:
+        remote = RemoteRetriever(RemoteSettings(url=url))
+        assert remote.fingerprint == retriever.fingerprint
+        assert remote.search(["Corin Vale wed"], 5) == retriever.search(["Corin Vale wed"], 5)
+        assert ask(url, "GET", "/status").json["passages"] == 50
+    finally:
+        assert stop(process, signal.SIGTERM) == 0
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_what_was_asked_before_the_end_is_answered(number):
     process, url = start(prefix=[sys.executable, "-c", SLOW])
@@ -73,6 +93,7 @@ def test_a_token_that_is_not_there_a_port_that_is_taken_and_a_world_that_is_none
         for arguments, message in (
             (["--world", json.dumps(SMALL), "--token-variable", "NO_TOKEN"], "environment variable NO_TOKEN"),
             (["--world", json.dumps(SMALL), "--port", port], f"cannot listen on 127.0.0.1, port {port}"),
+            (["--index", "nowhere"], "nowhere"),
             (["--world", "{"], "expected a JSON object"),
             (["--world", "[]"], "expected a JSON object"),
             (["--world", '{"corpus": "nowiki"}'], "the corpus must be one of"),
