@@ -140,7 +140,8 @@ def reading(directory: Path) -> Iterator[None]:
     """Turns what goes wrong while damaged files are read into a `StoreError` that says what to do."""
     try:
         yield
-    except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, ConfigError) as error:
+    # RuntimeError is what FAISS raises for a file that it cannot read.
+    except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, ConfigError) as error:
         raise StoreError(
             f"the index in {directory} cannot be read ({error}); delete the directory and build it again"
         ) from error

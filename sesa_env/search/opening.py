@@ -3,6 +3,7 @@
 ```
 DIR/corpus   the passages (`sesa_env.search.store`)
 DIR/bm25     a BM25 index of them (`sesa_env.search.bm25_files`)
+DIR/dense    vectors of them, with an index of FAISS (`sesa_env.search.dense`)
 ```
 """
 
@@ -10,11 +11,12 @@ from pathlib import Path
 
 from sesa_env.errors import ConfigError
 from sesa_env.search.bm25 import BM25Retriever
+from sesa_env.search.dense import DenseRetriever
 from sesa_env.search.index_files import MANIFEST
 from sesa_env.search.ranking import Ranker
 from sesa_env.search.store import StoredCorpus
 
-BACKENDS = ("bm25",)
+BACKENDS = ("bm25", "dense")
 """What an index directory can hold beside its corpus."""
 
 
@@ -54,4 +56,5 @@ def open_index(directory: str | Path, backend: str | None = None) -> Ranker:
             f"expected {chosen or 'a search tool'} in {directory}; it holds {', '.join(held) or 'the corpus alone'}; "
             f"build it with: sesa index build {directory} --backend {chosen or 'bm25'}"
         )
-    return BM25Retriever.load(Path(directory) / "bm25", corpus)
+    where = Path(directory) / chosen
+    return BM25Retriever.load(where, corpus) if chosen == "bm25" else DenseRetriever(where, corpus)
