@@ -1,19 +1,12 @@
-"""A server of ours on loopback, in a thread or in a process of its own, and requests to it as they come over the wire."""
+"""A server of ours on loopback, in a thread, and requests to it as they come over the wire."""
 
 import http.client
 import json
-import os
-import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
@@ -65,34 +58,6 @@ def serving(app) -> Iterator[str]:
         server.should_exit = True
         thread.join(30)
         assert not thread.is_alive(), "the server did not stop"
-
-
-def start(*arguments: str, environment: dict[str, str] | None = None, prefix: list[str] | None = None) -> tuple:
-    """Starts `sesa serve` in a process; returns the process and its URL."""
-    command = prefix or [sys.executable, "-m", "sesa_env.cli", "serve"]
-    process = subprocess.Popen(
-        [*command, *arguments],
-        cwd=ROOT,
-        env={**os.environ, **(environment or {})},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    line = process.stdout.readline()
-    if not line:
-        _, errors = process.communicate()
-        raise AssertionError(f"sesa serve ended with {process.returncode}: {errors}")
-    return process, line.split(" on ")[1].strip().removesuffix("/retrieve")
-
-
-def stop(process, number: int = signal.SIGKILL) -> int:
-    """Ends a process that `start` started; returns its exit code."""
-    process.send_signal(number)
-    try:
-        process.communicate(timeout=30)
-    finally:
-        process.kill()
-    return process.returncode
 
 
 def _until(condition, message: str) -> None:

@@ -16,7 +16,8 @@ from sesa_env.search.server.schema import Failure, Limits, RetrieveRequest, Retr
 from sesa_env.search.wire import FINGERPRINT_HEADER, write_hits, write_result
 
 try:
-    from fastapi import FastAPI, Response
+    from fastapi import Depends, FastAPI, Response
+    from fastapi.security import HTTPBearer
     from starlette.exceptions import HTTPException
 except ImportError as error:
     raise missing_extra("fastapi", "serve") from error
@@ -41,8 +42,10 @@ def make_app(retriever: Retriever, config: ServerConfig | None = None, token: st
     config = config or ServerConfig()
     served = _Served(retriever, config)
     app = FastAPI(title="SESA retrieval", version=version("sesa-env"), lifespan=served.lifespan, docs_url=None, redoc_url=None)
-    _add_retrieve(app, served, config)
-    _add_status(app, served)
+    # The guard looks at the token; this has OpenAPI tell of it.
+    asked = [Depends(HTTPBearer(auto_error=False, description="the server's token"))] if token is not None else []
+    _add_retrieve(app, served, config, asked)
+    _add_status(app, served, asked)
     add_failures(app, config)
     app.add_middleware(Guard, token=token, max_body_bytes=config.max_body_bytes)
     app.add_middleware(Counting, metrics=served.metrics)  # added last, so outermost: it counts what the guard refuses too
@@ -107,22 +110,25 @@ class _Served:
         )
 
 
-def _add_retrieve(app: FastAPI, served: _Served, config: ServerConfig) -> None:
+def _add_retrieve(app: FastAPI, served: _Served, config: ServerConfig, asked: list[Any]) -> None:
     model = request_model(config)
+    failures = _failures(400, 401, 413, 422, config.busy_status, 500)
 
-    @app.post("/retrieve", response_model=RetrieveResponse, responses=_failures(400, 401, 413, 422, config.busy_status, 500))
+    @app.post("/retrieve", response_model=RetrieveResponse, responses=failures, dependencies=asked)
     async def retrieve(request: model) -> Response:  # type: ignore[valid-type]  # made from the configuration
         """Answers queries with passages, best first."""
         return await served.retrieve(request)
 
 
-def _add_status(app: FastAPI, served: _Served) -> None:
+def _add_status(app: FastAPI, served: _Served, asked: list[Any]) -> None:
     @app.get("/status", response_model=Status)
     async def status() -> Status:
         """Says what is served and what a request may ask for. Needs no token."""
         return served.status()
 
-    @app.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}, **_failures(401)})
+    written: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {}}}, **_failures(401)}
+
+    @app.get("/metrics", response_class=Response, responses=written, dependencies=asked)
     async def metrics() -> Response:
         """Tells counters and timings to Prometheus."""
         return Response(served.metrics.text(), media_type="text/plain; version=0.0.4")

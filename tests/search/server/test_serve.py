@@ -11,6 +11,7 @@ import pytest
 for package in ("fastapi", "uvicorn", "prometheus_client", "urllib3"):
     pytest.importorskip(package, reason="needs the extras serve and client")
 
+from benchmarks.retrieval.served import start, stop
 from sesa_env.cli import main
 from sesa_env.search.bm25 import BM25Retriever
 from sesa_env.search.client import RemoteRetriever, RemoteSettings
@@ -18,7 +19,7 @@ from sesa_env.search.opening import open_corpus
 from sesa_env.search.store import write_corpus
 from sesa_env.worlds import make_world
 from tests.search.conftest import template_corpus
-from tests.search.serving import ask, retrieve, start, stop
+from tests.search.serving import ask, retrieve
 
 SMALL = {"corpus": "miniwiki", "size": 300, "n_questions": 0, "n_targets": 0}
 SLOW = """
@@ -71,7 +72,7 @@ def test_it_serves_an_index_directory(tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_what_was_asked_before_the_end_is_answered(number):
-    process, url = start(prefix=[sys.executable, "-c", SLOW])
+    process, url = start(command=[sys.executable, "-c", SLOW])
     answers = []
     asking = threading.Thread(target=lambda: answers.append(retrieve(url, {"queries": ["corin vale"], "topk": 1})))
     try:
