@@ -119,6 +119,7 @@ class BM25Retriever:
     Attributes:
         corpus: the passages.
         settings: the ranking's settings.
+        postings: the index itself; read-only.
         fingerprint: a digest of the corpus and the settings.
 
     Raises:
@@ -135,7 +136,7 @@ class BM25Retriever:
         self.fingerprint = retriever_fingerprint(corpus.fingerprint, settings)
         self._numba_after = _numba_after(backend)
         self._answered = 0
-        self._postings = postings
+        self.postings = postings
         terms = postings.terms
         self._find = terms.find if isinstance(terms, StoredTerms) else {t: n for n, t in enumerate(terms)}.get
         self._index = _scorer(postings, len(corpus), settings)
@@ -151,7 +152,7 @@ class BM25Retriever:
             StoreError: it cannot be written, or the directory holds something else.
         """
         facts = {"corpus": self.corpus.fingerprint, "passages": len(self.corpus), "settings": self.settings.as_json()}
-        save_postings(Path(directory), self._postings, facts, replace)
+        save_postings(Path(directory), self.postings, facts, replace)
 
     @classmethod
     def load(cls, directory: str | Path, corpus: Corpus, mmap: bool = True, backend: str = "auto") -> Self:

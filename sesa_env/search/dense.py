@@ -21,7 +21,7 @@ from sesa_env.plain import build
 from sesa_env.search.base import Corpus
 from sesa_env.search.bm25 import check_request
 from sesa_env.search.encoder import Encoder, make_encoder
-from sesa_env.search.faiss_index import FaissIndex, FaissSettings, write_faiss
+from sesa_env.search.faiss_index import FaissBase, FaissIndex, FaissSettings, write_faiss
 from sesa_env.search.index_files import MANIFEST, check_corpus, check_files, read_manifest, reading, write_files
 from sesa_env.search.progress import Progress, silent
 from sesa_env.search.ranking import Ranked, as_passages, nothing
@@ -73,6 +73,8 @@ class DenseRetriever:
     Attributes:
         corpus: the passages.
         settings: what it was built with.
+        encoder: what queries are encoded by.
+        rows: the passages' vectors: float16, shape (passages, dimension).
         recall: for an index that is not exact, the share of the flat index's first `RECALL_AT` hits that it finds, measured
             when it was built; 1.0 for "flat".
         fingerprint: a digest of the corpus, the settings and the vectors.
@@ -96,11 +98,11 @@ class DenseRetriever:
             vectors = self.directory / "vectors.faiss"
             self.rows = map_vectors(vectors, len(corpus), int(manifest["dimension"]))
             self._index = FaissIndex(self.directory, vectors, self.rows, self.settings.faiss)
-        self._encoder = make_encoder(self.settings.encoder, self.settings.dtype, device)
-        if self._encoder.dimension != self.rows.shape[1]:
+        self.encoder = make_encoder(self.settings.encoder, self.settings.dtype, device)
+        if self.encoder.dimension != self.rows.shape[1]:
             raise StoreError(
                 f"the index in {self.directory} has vectors of length {self.rows.shape[1]}; the encoder "
-                f"{self.settings.encoder!r} gives {self._encoder.dimension}; build the index again"
+                f"{self.settings.encoder!r} gives {self.encoder.dimension}; build the index again"
             )
 
     @classmethod
@@ -132,7 +134,7 @@ class DenseRetriever:
         """Answers with places in the corpus; see `sesa_env.search.ranking.Ranker`."""
         check_request(queries, k)
         asked = [query for query in queries if query.strip()]
-        found = iter(self._index.rank(self._encoder.encode_queries(asked), k))
+        found = iter(self._index.rank(self.encoder.encode_queries(asked), k))
         return [next(found) if query.strip() else nothing() for query in queries]
 
 
@@ -203,9 +205,15 @@ def link_or_copy(source: Path, target: Path) -> None:
 
 
 def write_dense(
-    target: Path, vectors: Path, corpus: Corpus, settings: DenseSettings, encoder: Encoder, progress: Progress
+    target: Path,
+    vectors: Path,
+    corpus: Corpus,
+    settings: DenseSettings,
+    encoder: Encoder,
+    progress: Progress,
+    base: FaissBase | None = None,
 ) -> None:
-    """Builds FAISS's part over a file of vectors and writes the whole index.
+    """Builds FAISS's part over a file of vectors, or adds to one that is there, and writes the whole index.
 
     Raises:
         ConfigError: the settings do not fit the corpus.
@@ -217,7 +225,7 @@ def write_dense(
 
     def fill(fresh: Path) -> None:
         link_or_copy(vectors, fresh / "vectors.faiss")
-        write_faiss(fresh, rows, settings.faiss)
+        write_faiss(fresh, rows, settings.faiss, base)
         progress(f"built {settings.faiss.kind}", len(rows), len(rows))
         facts["recall"] = _recall(fresh, corpus, settings.faiss, encoder, rows)
 

@@ -67,8 +67,27 @@ class FaissSettings:
         return build(cls, value)
 
 
-def write_faiss(directory: Path, rows: Rows, settings: FaissSettings) -> None:
+@dataclass(frozen=True)
+class FaissBase:
+    """An index that others' vectors are added to.
+
+    Attributes:
+        directory: where it stands, with its vectors.
+        rows: how many vectors it has: the first ones of the new index.
+    """
+
+    directory: Path
+    rows: int
+
+
+def write_faiss(directory: Path, rows: Rows, settings: FaissSettings, base: FaissBase | None = None) -> None:
     """Builds an index of vectors and writes what it needs beside them into `directory`.
+
+    Args:
+        directory: where its file goes.
+        rows: all vectors.
+        settings: which index.
+        base: an index of the first of them with the same settings, to go on from.
 
     Raises:
         ConfigError: the settings do not fit the vectors.
@@ -76,8 +95,15 @@ def write_faiss(directory: Path, rows: Rows, settings: FaissSettings) -> None:
     if settings.kind == "flat":
         return
     faiss = import_faiss()
-    index = {"sq8": _sq8, "hnsw": _hnsw, "ivfpq": _ivfpq}[settings.kind](faiss, rows, settings)
-    for block in blocks(rows):
+    if base is None:
+        index = {"sq8": _sq8, "hnsw": _hnsw, "ivfpq": _ivfpq}[settings.kind](faiss, rows, settings)
+    else:
+        index = faiss.read_index(str(base.directory / _FILES[settings.kind]))
+        if settings.kind == "hnsw":  # in memory: FAISS adds to the vectors as well as to the graph
+            storage = faiss.read_index(str(base.directory / "vectors.faiss"))
+            index.storage, index.own_fields = storage, False
+            index.hnsw.efConstruction = settings.build_effort
+    for block in blocks(rows[base.rows if base else 0 :]):
         index.add(block)
     flags = faiss.IO_FLAG_SKIP_STORAGE if settings.kind == "hnsw" else 0
     faiss.write_index(index, str(directory / _FILES[settings.kind]), flags)

@@ -34,6 +34,22 @@ def held_backends(directory: str | Path) -> tuple[str, ...]:
     return tuple(name for name in BACKENDS if (Path(directory) / name / MANIFEST).is_file())
 
 
+def open_backend(name: str, directory: str | Path, corpus: StoredCorpus) -> BM25Retriever | DenseRetriever:
+    """Opens one search tool of an index directory, one of `BACKENDS`; see `open_index`."""
+    where = Path(directory) / name
+    return BM25Retriever.load(where, corpus) if name == "bm25" else DenseRetriever(where, corpus)
+
+
+def verify_backend(name: str, directory: str | Path, corpus: StoredCorpus) -> None:
+    """Reads one search tool of an index directory whole and compares it with what was written.
+
+    Raises:
+        StoreError: it is missing, a byte of it has changed, or it is of another corpus.
+    """
+    kind: type[BM25Retriever] | type[DenseRetriever] = BM25Retriever if name == "bm25" else DenseRetriever
+    kind.verify(Path(directory) / name, corpus)
+
+
 def open_index(directory: str | Path, backend: str | None = None) -> Ranker:
     """Opens an index directory, mapped into memory: in a fraction of a second, whatever its size.
 
@@ -56,5 +72,4 @@ def open_index(directory: str | Path, backend: str | None = None) -> Ranker:
             f"expected {chosen or 'a search tool'} in {directory}; it holds {', '.join(held) or 'the corpus alone'}; "
             f"build it with: sesa index build {directory} --backend {chosen or 'bm25'}"
         )
-    where = Path(directory) / chosen
-    return BM25Retriever.load(where, corpus) if chosen == "bm25" else DenseRetriever(where, corpus)
+    return open_backend(chosen, directory, corpus)

@@ -38,7 +38,7 @@ def equal(one, two):
 
 def test_the_arrays_are_those_of_bm25s():
     corpus = template_corpus(400)
-    ours = BM25Retriever(corpus, SETTINGS, backend="numpy")._postings
+    ours = BM25Retriever(corpus, SETTINGS, backend="numpy").postings
     column = {term: place for place, term in enumerate(ours.terms)}
     ids = [[column[term] for term in SETTINGS.tokeniser.terms(indexed_text(passage))] for passage in corpus]
     theirs = bm25s.BM25(k1=1.2, b=0.5, method="lucene", dtype="float64", backend="numpy", auto_compile=False)
@@ -85,7 +85,7 @@ def test_an_interrupted_build_goes_on_where_it_was(tmp_path, stored, monkeypatch
     built = build_bm25(tmp_path / "index", stored, chunk_bytes=5000)
     assert len(first) == 3
     assert not set(first) & set(counted)
-    assert equal(built._postings, BM25Retriever(stored)._postings)
+    assert equal(built.postings, BM25Retriever(stored).postings)
     assert [path.name for path in tmp_path.iterdir()] == ["index"]
 
 
@@ -98,7 +98,7 @@ def test_what_is_half_done_is_of_its_settings_alone(tmp_path, stored, monkeypatc
         with pytest.raises(StoreError, match="disk full"):
             build_bm25(tmp_path / "index", stored)
     built = build_bm25(tmp_path / "index", stored, SETTINGS)
-    assert equal(built._postings, BM25Retriever(stored, SETTINGS)._postings)
+    assert equal(built.postings, BM25Retriever(stored, SETTINGS).postings)
 
 
 @given(st.lists(st.text("ab cé?", max_size=12), min_size=1, max_size=12), st.integers(1, 12), st.integers(1, 9))
@@ -128,7 +128,7 @@ def test_a_word_said_more_often_than_a_byte_can_count(tmp_path):
     texts = ["wern " * 300, "wern", "vale " * 70_000]
     stored = write_corpus(tmp_path / "corpus", [Passage(str(place), "", text) for place, text in enumerate(texts)])
     built = build_bm25(tmp_path / "index", stored)
-    assert built._postings.counts.tolist() == [70_000, 300, 1]
+    assert built.postings.counts.tolist() == [70_000, 300, 1]
     assert [hit.id for hit in built.search(["wern"], 3)[0]] == ["0", "1"]
 
 
@@ -154,7 +154,7 @@ def test_a_stemmer_meets_other_endings_and_is_stored(tmp_path, stored):
 def test_single_precision_answers_nearly_alike_in_less_space(tmp_path, stored):
     queries = template_queries(100)
     double, single = BM25Retriever(stored), BM25Retriever(stored, BM25Settings(dtype="float32"))
-    assert single._postings.data.nbytes * 2 == double._postings.data.nbytes
+    assert single.postings.data.nbytes * 2 == double.postings.data.nbytes
     for one, other in zip(double.search(queries, 20), single.search(queries, 20), strict=True):
         assert [hit.score for hit in one] == pytest.approx([hit.score for hit in other], abs=1e-5)
     with pytest.raises(ConfigError, match="'float16'"):
@@ -172,6 +172,6 @@ def test_random_passages_of_many_words(tmp_path):
     texts = [" ".join(f"w{draw.randrange(3000)}" for _ in range(20)) for _ in range(300)]
     stored = write_corpus(tmp_path / "corpus", [Passage(str(place), "", text) for place, text in enumerate(texts)])
     built = build_bm25(tmp_path / "index", stored, chunk_bytes=1500)
-    assert equal(built._postings, BM25Retriever(stored)._postings)
+    assert equal(built.postings, BM25Retriever(stored).postings)
     queries = [" ".join(f"w{draw.randrange(3000)}" for _ in range(5)) for _ in range(30)]
     assert built.search(queries, 10) == BM25Retriever(stored).search(queries, 10)
