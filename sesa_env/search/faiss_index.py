@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from sesa_env.errors import ConfigError
 from sesa_env.plain import build
-from sesa_env.search.ranking import DECIMALS, Ranked
+from sesa_env.search.ranking import Ranked, in_order
 from sesa_env.search.vectors import Rows, blocks, import_faiss
 
 KINDS = ("flat", "sq8", "hnsw", "ivfpq")
@@ -184,10 +184,3 @@ class FaissIndex:
     def _exact(self, query: npt.NDArray[np.float32], places: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         scores: npt.NDArray[np.float32] = self._rows[places].astype(np.float32) @ query
         return scores
-
-
-def in_order(scores: npt.NDArray[np.float32], places: npt.NDArray[np.int64], k: int) -> Ranked:
-    """Returns the k best, rounded to six decimals, ties by corpus order."""
-    rounded = scores.astype(np.float64).round(DECIMALS)
-    order = np.lexsort((places, -rounded))[:k]
-    return rounded[order], places[order].astype(np.int64)

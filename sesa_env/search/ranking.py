@@ -1,6 +1,6 @@
 """The order of hits, shared by every backend: by score, ties by corpus order, also at the last place."""
 
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -65,6 +65,23 @@ def best_of(scores: Scores, k: int) -> Ranked:
     found = scores[places].astype(np.float64).round(DECIMALS)
     order = np.argsort(-found, kind="stable")[:k]
     return found[order], places[order]
+
+
+def in_order(scores: npt.NDArray[Any], places: npt.NDArray[Any], k: int, decimals: int = DECIMALS) -> Ranked:
+    """Orders hits that were found some other way.
+
+    Args:
+        scores: shape (hits,), unrounded.
+        places: shape (hits,), in the corpus.
+        k: how many to keep.
+        decimals: to how many decimals scores are compared.
+
+    Returns:
+        At most k rounded scores, best first, ties by corpus order, and their places.
+    """
+    rounded = scores.astype(np.float64).round(decimals)
+    order = np.lexsort((places, -rounded))[:k]
+    return rounded[order], places[order].astype(np.int64)
 
 
 def _floor(scores: Scores, k: int) -> float:
