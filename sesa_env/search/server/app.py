@@ -29,7 +29,7 @@ def make_app(retriever: Retriever, config: ServerConfig | None = None, token: st
     """Makes the ASGI application, for uvicorn or any other server of that kind.
 
     Args:
-        retriever: what is served. Its `search` is called in one thread, never twice at once.
+        retriever: what is served. Its `search` is called in more than one thread, but never twice at once.
         config: the limits.
         token: what clients must send as `Authorization: Bearer ...`; None asks for none.
 
@@ -68,7 +68,7 @@ class _Served:
         )
 
     def _answer(self, queries: list[str], key: tuple[int, bool]) -> list[str]:
-        """Searches and writes the answers as JSON: in the thread, so that a large one holds up no other connection."""
+        """Searches and writes the answers as JSON: together, so that a large one holds up no other connection."""
         k, return_scores = key
         return [write_hits(hits, return_scores) for hits in self.retriever.search(queries, k)]
 

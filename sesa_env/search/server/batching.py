@@ -1,4 +1,4 @@
-"""Micro-batching: the queries of concurrent requests are searched together, in one thread beside the event loop."""
+"""Micro-batching: the queries of concurrent requests are searched together, in a thread beside the event loop."""
 
 import asyncio
 import math
@@ -13,6 +13,7 @@ Key = TypeVar("Key", bound=Hashable)
 Answer = TypeVar("Answer")
 
 _SMOOTHING = 0.2  # weight of the newest batch in the pace
+_SHORT_S = 0.001  # a search below this is over before another thread would have begun
 
 
 class BusyError(Exception):
@@ -53,12 +54,16 @@ class Batcher(Generic[Key, Answer]):
     A batch holds queries of equal key only, so that each query is answered as if it had come alone. If a batch fails, each
     request in it is tried by itself, so that one that cannot be answered harms no other.
 
+    Where searches have shown to be so short that handing them to the thread would take longer, and the thread is idle, they are
+    done at once in the event loop: BM25 over a small corpus, say.
+
     Args:
-        work: answers a list of queries under a key, in order; called in a thread of its own, never twice at once.
+        work: answers a list of queries under a key, in order; called in either thread, never twice at once.
         batch_size: queries in a batch, at most; a larger request is answered in several.
         wait_s: seconds that a batch waits to be filled.
         max_waiting: queries that may wait.
-        observe: called after each batch with its size and seconds, in the thread.
+        observe: called after each batch with its size and seconds, in either thread.
+        clock: tells seconds.
     """
 
     def __init__(
@@ -69,13 +74,17 @@ class Batcher(Generic[Key, Answer]):
         wait_s: float,
         max_waiting: int,
         observe: Callable[[int, float], None] = lambda size, seconds: None,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
+        self._clock = clock
         self._work, self._size, self._wait_s = work, batch_size, wait_s
         self._max_waiting, self._observe = max_waiting, observe
         self._jobs: deque[_Job[Key, Answer]] = deque()
         self._changed = threading.Condition()
         self._waiting = 0
-        self._pace = 0.0  # seconds a query
+        self._pace = 0.0  # seconds a query, of late
+        self._shortest = math.inf  # seconds of the quickest search so far
+        self._working = False
         self._closed = False
         self._thread: threading.Thread | None = None
 
@@ -114,6 +123,8 @@ class Batcher(Generic[Key, Answer]):
         """
         if not queries:
             return []
+        if self._is_short(len(queries)):
+            return self._at_once(queries, key)
         job = _Job[Key, Answer](queries, key, asyncio.get_running_loop().create_future())
         with self._changed:
             if self._waiting + len(queries) > self._max_waiting:
@@ -123,16 +134,32 @@ class Batcher(Generic[Key, Answer]):
             self._changed.notify()
         return await job.future
 
+    def _is_short(self, queries: int) -> bool:
+        """Whether the thread is idle and handing it so many queries would take longer than to search."""
+        idle = not self._jobs and not self._working and not self._wait_s
+        return idle and self._shortest < _SHORT_S and queries * self._pace < _SHORT_S
+
+    def _at_once(self, queries: list[str], key: Key) -> list[Answer]:
+        started = self._clock()
+        outcome = self._try(queries, key)
+        self._note(len(queries), self._clock() - started)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def _note(self, size: int, seconds: float) -> None:
+        self._shortest = min(self._shortest, seconds)
+        self._pace += _SMOOTHING * (seconds / size - self._pace)
+        self._observe(size, seconds)
+
     # ---- in the thread --------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
         while parts := self._take():
-            started = time.perf_counter()
+            started = self._clock()
             self._answer(parts)
-            seconds = time.perf_counter() - started
-            size = sum(len(part.queries) for part in parts)
-            self._pace += _SMOOTHING * (seconds / size - self._pace)
-            self._observe(size, seconds)
+            self._note(sum(len(part.queries) for part in parts), self._clock() - started)
+            self._working = False
             self._loop.call_soon_threadsafe(self._deliver, parts)
 
     def _take(self) -> list[_Part[Key, Answer]]:
@@ -158,6 +185,7 @@ class Batcher(Generic[Key, Answer]):
             if not room:
                 break
         self._waiting -= self._size - room
+        self._working = bool(parts)
         return parts
 
     def _forget_the_abandoned(self) -> None:

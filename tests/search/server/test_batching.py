@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 
 import pytest
 
@@ -214,3 +215,92 @@ def test_batches_are_told():
 
     run(scenario, observe=lambda size, seconds: told.append((size, seconds >= 0)))
     assert told == [(4, True), (2, True)]
+
+
+class Timed:
+    """Takes so long by its own clock; keeps in which thread each batch was searched; two at once are an error."""
+
+    def __init__(self, *seconds: float) -> None:
+        self.seconds, self.threads, self.sizes, self.now = list(seconds), [], [], 0.0
+        self.alone = threading.Lock()
+
+    def __call__(self, queries, key):
+        assert self.alone.acquire(blocking=False)
+        self.now += self.seconds.pop(0) if len(self.seconds) > 1 else self.seconds[0]
+        time.sleep(0.0005)  # long enough to overlap, if anything did
+        self.threads.append(threading.current_thread().name)
+        self.sizes.append(len(queries))
+        self.alone.release()
+        return queries
+
+
+def searched_by(work, *requests, **options):
+    """Asks request after request and returns in which threads they were searched."""
+
+    async def whole():
+        batcher = Batcher(work, **{"batch_size": 100, "wait_s": 0.0, "max_waiting": 1000, "clock": lambda: work.now, **options})
+        batcher.start()
+        try:
+            for queries in requests:
+                assert await batcher.ask(queries, 1) == queries
+                while batcher._working:
+                    await asyncio.sleep(0.001)
+        finally:
+            await batcher.close()
+        return [name == "search" for name in work.threads]
+
+    return asyncio.run(whole())
+
+
+def test_short_searches_are_done_at_once_when_they_have_shown_to_be_short():
+    work = Timed(0.0)
+    few, many = ["a"], [f"q{number}" for number in range(100)]
+    assert searched_by(work, few, few, few) == [True, False, False]
+    assert searched_by(Timed(0.0), few, few, wait_s=0.001) == [True, True]
+    # So many at a pace of 0.1 ms are not short.
+    assert searched_by(Timed(0.0001, 0.0), many[:1], many) == [True, True]
+
+
+def test_long_searches_are_never_done_in_the_event_loop():
+    assert searched_by(Timed(0.004), *[["a"]] * 5) == [True] * 5
+
+
+def test_a_search_that_fails_at_once_is_raised_and_harms_nothing():
+    async def whole():
+        def work(queries, key):
+            return [1 / int(query) for query in queries]
+
+        batcher = Batcher(work, batch_size=4, wait_s=0.0, max_waiting=10, clock=lambda: 0.0)
+        batcher.start()
+        try:
+            assert await batcher.ask(["1"], 1) == [1.0]
+            while batcher._working:
+                await asyncio.sleep(0.001)
+            with pytest.raises(ZeroDivisionError):
+                await batcher.ask(["0"], 1)
+            return await batcher.ask(["2"], 1)
+        finally:
+            await batcher.close()
+
+    assert asyncio.run(whole()) == [0.5]
+
+
+def test_at_once_or_in_the_thread_no_two_searches_overlap():
+    work = Timed(0.0, *[0.0, 0.002] * 60, 0.0)
+
+    async def whole():
+        batcher = Batcher(work, batch_size=3, wait_s=0.0, max_waiting=1000, clock=lambda: work.now)
+        batcher.start()
+        try:
+
+            async def one(number):
+                await asyncio.sleep(number % 7 * 0.002)
+                return await batcher.ask([f"{number}-{part}" for part in range(number % 5 + 1)], number % 2)
+
+            return await asyncio.gather(*(one(number) for number in range(80)))
+        finally:
+            await batcher.close()
+
+    answers = asyncio.run(whole())
+    assert answers == [[f"{number}-{part}" for part in range(number % 5 + 1)] for number in range(80)]
+    assert sum(work.sizes) == sum(map(len, answers))
