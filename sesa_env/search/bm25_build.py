@@ -16,7 +16,8 @@ import numpy as np
 
 from sesa_env.errors import ConfigError, StoreError
 from sesa_env.search.bm25 import DEFAULTS, BM25Retriever, BM25Settings, retriever_fingerprint
-from sesa_env.search.bm25_files import merge_to_disk
+from sesa_env.search.bm25_files import FORMAT, merge_to_disk
+from sesa_env.search.building import only_builder, stands
 from sesa_env.search.counts import count_terms, open_counts, save_counts
 from sesa_env.search.progress import Progress, silent
 from sesa_env.search.store import StoredCorpus
@@ -36,6 +37,8 @@ def build_bm25(
     chunk_bytes: int = CHUNK_BYTES,
 ) -> BM25Retriever:
     """Builds and saves an index; equal to `BM25Retriever(corpus, settings).save(directory)` but for memory and time.
+
+    One that stands there already, of this corpus and these settings, is opened.
 
     Args:
         directory: where it shall stand. What is half done lies beside it, under a name that begins with a dot.
@@ -61,12 +64,14 @@ def build_bm25(
     chunks = [(work / f"{start}-{stop}", start, stop) for start, stop in pairwise(bounds)]
     facts = {"corpus": corpus.fingerprint, "passages": len(corpus), "settings": settings.as_json()}
     try:
-        work.mkdir(parents=True, exist_ok=True)
-        _count_all(corpus, settings.tokeniser, chunks, processes, progress)
-        merge_to_disk(target, [open_counts(path) for path, _, _ in chunks], settings.weights, facts, progress)
+        with only_builder(target):
+            if not stands(target, FORMAT, facts):
+                work.mkdir(exist_ok=True)
+                _count_all(corpus, settings.tokeniser, chunks, processes, progress)
+                merge_to_disk(target, [open_counts(path) for path, _, _ in chunks], settings.weights, facts, progress)
+                shutil.rmtree(work, ignore_errors=True)
     except OSError as error:
         raise StoreError(f"the index cannot be built in {target}: {error}; mend that and build again: it goes on") from error
-    shutil.rmtree(work, ignore_errors=True)
     return BM25Retriever.load(target, corpus)
 
 

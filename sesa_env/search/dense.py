@@ -16,13 +16,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from sesa_env.errors import StoreError
+from sesa_env.errors import RetrievalError, StoreError
 from sesa_env.plain import build
 from sesa_env.search.base import Corpus
 from sesa_env.search.bm25 import check_request
+from sesa_env.search.building import only_builder, stands
 from sesa_env.search.encoder import Encoder, make_encoder
 from sesa_env.search.faiss_index import FaissBase, FaissIndex, FaissSettings, write_faiss
-from sesa_env.search.index_files import MANIFEST, check_corpus, check_files, read_manifest, reading, write_files
+from sesa_env.search.index_files import check_corpus, check_files, read_manifest, reading, write_files
 from sesa_env.search.progress import Progress, silent
 from sesa_env.search.ranking import Ranked, as_passages, nothing
 from sesa_env.search.vectors import encode_corpus, map_vectors
@@ -134,7 +135,10 @@ class DenseRetriever:
         """Answers with places in the corpus; see `sesa_env.search.ranking.Ranker`."""
         check_request(queries, k)
         asked = [query for query in queries if query.strip()]
-        found = iter(self._index.rank(self.encoder.encode_queries(asked), k))
+        try:
+            found = iter(self._index.rank(self.encoder.encode_queries(asked), k))
+        except RuntimeError as error:  # of torch or FAISS: no memory left, for one
+            raise RetrievalError(f"dense search failed: {error}") from error
         return [next(found) if query.strip() else nothing() for query in queries]
 
 
@@ -152,7 +156,8 @@ def build_dense(
 ) -> DenseRetriever:
     """Encodes a corpus and builds an index of it. What was interrupted goes on where it was.
 
-    An index of the same corpus and encoder that stands there already lends its vectors: only FAISS's part is built anew.
+    An index that stands there already is opened, if it is of this corpus and these settings. If it is of this corpus and
+    encoder, it lends its vectors, and only FAISS's part is built anew.
 
     Args:
         directory: where it shall stand. What is half done lies beside it, under a name that begins with a dot.
@@ -173,23 +178,25 @@ def build_dense(
     key = hashlib.sha256(json.dumps([corpus.fingerprint, chosen.encoder, chosen.dtype]).encode()).hexdigest()
     work = target.with_name(f".{target.name}-{key[:16]}.building")
     try:
-        work.mkdir(parents=True, exist_ok=True)
-        if not _lent(target, work, corpus, chosen):
-            encode_corpus(work, corpus, encoder, progress)
-        write_dense(target, work / "vectors.faiss", corpus, chosen, encoder, progress)
+        with only_builder(target):
+            if not stands(target, FORMAT, {"corpus": corpus.fingerprint, "settings": chosen.as_json()}):
+                work.mkdir(exist_ok=True)
+                if not _lent(target, work, corpus, chosen):
+                    encode_corpus(work, corpus, encoder, progress)
+                write_dense(target, work / "vectors.faiss", corpus, chosen, encoder, progress)
+                shutil.rmtree(work, ignore_errors=True)
     except OSError as error:
         raise StoreError(f"the index cannot be built in {target}: {error}; mend that and build again: it goes on") from error
-    shutil.rmtree(work, ignore_errors=True)
     return DenseRetriever(target, corpus, device)
 
 
 def _lent(target: Path, work: Path, corpus: Corpus, settings: DenseSettings) -> bool:
     """Takes the vectors of the index that stands at `target`, if it is of this corpus and encoder."""
-    if not (target / MANIFEST).is_file():
+    if not stands(target, FORMAT, {"corpus": corpus.fingerprint}):
         return False
     manifest = read_manifest(target, FORMAT, MAKE)
     held = DenseSettings.from_json(manifest["settings"])
-    if (manifest["corpus"], held.encoder, held.dtype) != (corpus.fingerprint, settings.encoder, settings.dtype):
+    if (held.encoder, held.dtype) != (settings.encoder, settings.dtype):
         return False
     link_or_copy(target / "vectors.faiss", work / "vectors.faiss")
     return True

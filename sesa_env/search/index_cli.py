@@ -19,7 +19,7 @@ from sesa_env.search.faiss_index import FaissSettings
 from sesa_env.search.index_files import MANIFEST
 from sesa_env.search.merging import merge_indices
 from sesa_env.search.opening import BACKENDS, held_backends, open_corpus, verify_backend
-from sesa_env.search.progress import StderrProgress
+from sesa_env.search.stderr_progress import StderrProgress
 from sesa_env.search.store import StoredCorpus, write_corpus
 from sesa_env.search.tokenise import Tokeniser
 

@@ -10,10 +10,14 @@ DIR/dense    vectors of them, with an index of FAISS (`sesa_env.search.dense`)
 from pathlib import Path
 
 from sesa_env.errors import ConfigError
+from sesa_env.search.base import Retriever
 from sesa_env.search.bm25 import BM25Retriever
+from sesa_env.search.cache import CacheSettings
+from sesa_env.search.composing import Composition
 from sesa_env.search.dense import DenseRetriever
+from sesa_env.search.hybrid import HybridSettings
 from sesa_env.search.index_files import MANIFEST
-from sesa_env.search.ranking import Ranker
+from sesa_env.search.rerank import RerankSettings
 from sesa_env.search.store import StoredCorpus
 
 BACKENDS = ("bm25", "dense")
@@ -50,26 +54,41 @@ def verify_backend(name: str, directory: str | Path, corpus: StoredCorpus) -> No
     kind.verify(Path(directory) / name, corpus)
 
 
-def open_index(directory: str | Path, backend: str | None = None) -> Ranker:
+def open_index(
+    directory: str | Path,
+    backend: str | None = None,
+    *,
+    hybrid: HybridSettings | None = None,
+    rerank: RerankSettings | None = None,
+    cache: CacheSettings | None = None,
+) -> Retriever:
     """Opens an index directory, mapped into memory: in a fraction of a second, whatever its size.
 
     Args:
         directory: where it stands.
-        backend: which search tool, one of `BACKENDS`; None takes the one that is there.
+        backend: "bm25", "dense", or "hybrid", which needs both; None takes BM25 where it is, else dense.
+        hybrid: how the two are fused.
+        rerank: what puts the hits in order anew; None leaves them.
+        cache: what remembers answers; None remembers none.
 
     Returns:
-        The search tool. Its `corpus` holds the passages.
+        The search tool; `open_corpus` gives its passages.
 
     Raises:
-        ConfigError: the directory holds no such search tool.
+        ConfigError: the directory holds no such search tool, or a model is missing.
         StoreError: there is no index directory, or it is damaged.
     """
     corpus = open_corpus(directory)
     held = held_backends(directory)
-    chosen = backend or next(iter(held), None)
-    if chosen not in held:
-        raise ConfigError(
-            f"expected {chosen or 'a search tool'} in {directory}; it holds {', '.join(held) or 'the corpus alone'}; "
-            f"build it with: sesa index build {directory} --backend {chosen or 'bm25'}"
-        )
-    return open_backend(chosen, directory, corpus)
+    chosen = backend or next(iter(held), "bm25")
+
+    def tool(name: str) -> BM25Retriever | DenseRetriever:
+        if name not in held:
+            raise ConfigError(
+                f"expected {name} in {directory}; it holds {', '.join(held) or 'the corpus alone'}; "
+                f"build it with: sesa index build {directory} --backend {name}"
+            )
+        return open_backend(name, directory, corpus)
+
+    composition = Composition(backend=chosen, hybrid=hybrid or HybridSettings(), rerank=rerank, cache=cache)
+    return composition.compose(tool)

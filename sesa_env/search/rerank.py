@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from sesa_env.errors import ConfigError, missing_extra
+from sesa_env.errors import ConfigError, RetrievalError, missing_extra
 from sesa_env.plugins import make_plugin
 from sesa_env.search.bm25 import check_request
 from sesa_env.search.counts import indexed_text
@@ -124,6 +124,9 @@ class RerankRetriever:
             for query, places in zip(queries, found, strict=True)
         )
         asked = list(pairs)
-        scores = self._encoder.score(asked) if asked else np.zeros(0, np.float32)
+        try:
+            scores = self._encoder.score(asked) if asked else np.zeros(0, np.float32)
+        except RuntimeError as error:  # of torch: no memory left, for one
+            raise RetrievalError(f"reranking failed: {error}") from error
         own = np.split(scores, np.cumsum([len(places) for places in found])[:-1]) if found else []
         return [in_order(each, places, k) for each, places in zip(own, found, strict=True)]
