@@ -71,7 +71,10 @@ def read_result(body: bytes, queries: int, k: int) -> list[list[Passage]]:
     Raises:
         ValueError: it is not what it must be; the message says what was expected and what came.
     """
-    value = json.loads(body)
+    try:
+        value = json.loads(body)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
     result = value.get("result") if isinstance(value, Mapping) else None
     if not isinstance(result, list) or len(result) != queries:
         came = f"{len(result)} lists" if isinstance(result, list) else _shorten(value)
@@ -93,7 +96,14 @@ def _read_hit(hit: Any) -> Passage:
             f'expected a hit {{"document": {{...}}, "score": number}}; came {_shorten(hit)}'
         )
     title, text = _title_and_text(found)
-    return Passage(_identifier(found), title, text, float(score))
+    return Passage(_identifier(found), title, text, _number(score))
+
+
+def _number(score: int | float) -> float:
+    try:
+        return float(score)
+    except OverflowError as error:
+        raise ValueError(f"expected a score that is a float; came {_shorten(score)}") from error
 
 
 def _title_and_text(found: Mapping[str, Any]) -> tuple[str, str]:
