@@ -25,13 +25,16 @@ except ImportError as error:
 _JSON = "application/json"
 
 
-def make_app(retriever: Retriever, config: ServerConfig | None = None, token: str | None = None) -> FastAPI:
+def make_app(
+    retriever: Retriever, config: ServerConfig | None = None, token: str | None = None, passages: int | None = None
+) -> FastAPI:
     """Makes the ASGI application, for uvicorn or any other server of that kind.
 
     Args:
         retriever: what is served. Its `search` is called in more than one thread, but never twice at once.
         config: the limits.
         token: what clients must send as `Authorization: Bearer ...`; None asks for none.
+        passages: how many are searched, for `GET /status`; None if nobody knows.
 
     Returns:
         The application.
@@ -40,7 +43,7 @@ def make_app(retriever: Retriever, config: ServerConfig | None = None, token: st
         ConfigError: the `serve` extra is not installed.
     """
     config = config or ServerConfig()
-    served = _Served(retriever, config)
+    served = _Served(retriever, config, passages)
     app = FastAPI(title="SESA retrieval", version=version("sesa-env"), lifespan=served.lifespan, docs_url=None, redoc_url=None)
     # The guard looks at the token; this has OpenAPI tell of it.
     asked = [Depends(HTTPBearer(auto_error=False, description="the server's token"))] if token is not None else []
@@ -55,8 +58,8 @@ def make_app(retriever: Retriever, config: ServerConfig | None = None, token: st
 class _Served:
     """A retriever with all that serves it."""
 
-    def __init__(self, retriever: Retriever, config: ServerConfig) -> None:
-        self.retriever, self.config = retriever, config
+    def __init__(self, retriever: Retriever, config: ServerConfig, passages: int | None) -> None:
+        self.retriever, self.config, self.passages = retriever, config, passages
         self.headers = {FINGERPRINT_HEADER: retriever.fingerprint}
         self.metrics = Metrics(lambda: self.batcher.waiting)
         self.batcher = Batcher(
@@ -93,7 +96,6 @@ class _Served:
 
     def status(self) -> Status:
         """Says what is served."""
-        corpus = getattr(self.retriever, "corpus", None)
         limits = Limits(
             default_topk=self.config.default_k,
             max_topk=self.config.max_k,
@@ -103,7 +105,7 @@ class _Served:
         )
         return Status(
             fingerprint=self.retriever.fingerprint,
-            passages=None if corpus is None else len(corpus),
+            passages=self.passages,
             waiting=self.batcher.waiting,
             limits=limits,
             version=version("sesa-env"),

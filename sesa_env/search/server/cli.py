@@ -8,8 +8,10 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from sesa_env.errors import ConfigError
-from sesa_env.search.base import Retriever
-from sesa_env.search.opening import open_index
+from sesa_env.plain import build
+from sesa_env.search.base import Corpus, Retriever
+from sesa_env.search.composing import Composition
+from sesa_env.search.opening import open_corpus, open_index
 from sesa_env.search.server.config import BUSY_STATUSES, ServerConfig
 
 if TYPE_CHECKING:
@@ -39,7 +41,12 @@ def add_serve_command(subparsers: "SubParsers") -> None:
         metavar="JSON",
         help='a world whose search tool is served: arguments of make_world, for example {"corpus": "miniwiki", "size": 20000}',
     )
-    serve.add_argument("--backend", metavar="NAME", help="which search tool of the index directory, if it holds several")
+    serve.add_argument(
+        "--search",
+        metavar="JSON",
+        default="{}",
+        help='with --index, which of its search tools, and what comes after: {"backend": "hybrid", "rerank": {}, "cache": {}}',
+    )
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s, this machine alone)")
     serve.add_argument("--port", type=int, default=8000, help="port; 0 takes a free one (default: %(default)s)")
     serve.add_argument("--token-variable", metavar="NAME", help="environment variable with the token that clients must send")
@@ -65,7 +72,10 @@ def _serve(options: argparse.Namespace) -> int:
 
     config = ServerConfig(**{field.name: getattr(options, field.name) for field in fields(ServerConfig)})
     token = _token(options.token_variable)
-    retriever = _open_world(options.world) if options.index is None else open_index(options.index, options.backend)
+    if options.index is None:
+        retriever, corpus = _open_world(options.world)
+    else:
+        retriever, corpus = _open_index(options.index, options.search)
     if token is None and options.host not in _LOOPBACK:
         sys.stderr.write(
             f"sesa: whoever reaches {options.host} may search; to ask for a token, put one into an environment variable "
@@ -76,7 +86,7 @@ def _serve(options: argparse.Namespace) -> int:
         sys.stdout.write(f"serving index {retriever.fingerprint[:12]} on {url}/retrieve\n")
         sys.stdout.flush()
 
-    serve(make_app(retriever, config, token), options.host, options.port, options.grace_s, ready)
+    serve(make_app(retriever, config, token, len(corpus)), options.host, options.port, options.grace_s, ready)
     return 0
 
 
@@ -88,13 +98,25 @@ def _token(variable: str | None) -> str | None:
     raise ConfigError(f"expected the token in the environment variable {variable}; it is not set or empty; export it first")
 
 
-def _open_world(text: str) -> Retriever:
+def _open_index(directory: str, text: str) -> tuple[Retriever, Corpus]:
+    given = _json_object("--search", text, '{"backend": "hybrid"}')
+    chosen = build(Composition, given, "--search")
+    retriever = open_index(directory, given.get("backend"), hybrid=chosen.hybrid, rerank=chosen.rerank, cache=chosen.cache)
+    return retriever, open_corpus(directory)
+
+
+def _open_world(text: str) -> tuple[Retriever, Corpus]:
     from sesa_env.worlds import make_world
 
+    world = make_world(**_json_object("--world", text, '{"corpus": "miniwiki"}'))
+    return world.retriever, world.corpus
+
+
+def _json_object(option: str, text: str, example: str) -> dict[str, Any]:
     try:
-        arguments: Any = json.loads(text)
+        value: Any = json.loads(text)
     except ValueError as error:
-        raise ConfigError(f"--world: expected a JSON object of make_world's arguments; came {text!r}: {error}") from error
-    if not isinstance(arguments, dict):
-        raise ConfigError(f'--world: expected a JSON object, for example {{"corpus": "miniwiki"}}; came {text!r}')
-    return make_world(**arguments).retriever
+        raise ConfigError(f"{option}: expected a JSON object, for example {example}; came {text!r}: {error}") from error
+    if not isinstance(value, dict):
+        raise ConfigError(f"{option}: expected a JSON object, for example {example}; came {text!r}")
+    return value

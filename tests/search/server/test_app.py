@@ -122,6 +122,12 @@ def test_a_body_that_does_not_call_itself_json_is_told_how(url):
     assert "Content-Type: application/json" in answer.error["message"]
 
 
+def test_a_body_far_too_large_is_told_so_too():
+    with serving(make_app(ToyRetriever(PASSAGES), ServerConfig(max_body_bytes=3_000_000))) as served:
+        answer = retrieve(served, {"queries": ["a" * 20_000_000]})
+    assert (answer.status, answer.error["code"]) == (413, "too_large")
+
+
 def test_a_body_in_chunks_is_limited_too(url):
     with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2]))) as line:
         line.sendall(
@@ -161,7 +167,7 @@ def test_a_fault_of_the_search_tool_is_an_error_and_harms_no_other_request():
 
 def test_status_says_what_is_served():
     retriever = BM25Retriever(template_corpus(30))
-    with serving(make_app(retriever, LIMITS)) as served:
+    with serving(make_app(retriever, LIMITS, passages=30)) as served:
         status = ask(served, "GET", "/status").json
     assert status["status"] == "ok"
     assert status["fingerprint"] == retriever.fingerprint

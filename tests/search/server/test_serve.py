@@ -60,7 +60,8 @@ def test_it_serves_an_index_directory(tmp_path):
     write_corpus(directory / "corpus", corpus)
     retriever = BM25Retriever(open_corpus(directory))
     retriever.save(directory / "bm25")
-    process, url = start("--index", str(directory), "--port", "0")
+    chosen = {"backend": "bm25", "cache": {"answers": 10}}
+    process, url = start("--index", str(directory), "--search", json.dumps(chosen), "--port", "0")
     try:
         remote = RemoteRetriever(RemoteSettings(url=url))
         assert remote.fingerprint == retriever.fingerprint
@@ -95,6 +96,8 @@ def test_a_token_that_is_not_there_a_port_that_is_taken_and_a_world_that_is_none
             (["--world", json.dumps(SMALL), "--token-variable", "NO_TOKEN"], "environment variable NO_TOKEN"),
             (["--world", json.dumps(SMALL), "--port", port], f"cannot listen on 127.0.0.1, port {port}"),
             (["--index", "nowhere"], "nowhere"),
+            (["--index", "nowhere", "--search", "[]"], 'for example {"backend": "hybrid"}'),
+            (["--index", "nowhere", "--search", '{"back": "bm25"}'], "'back' is not known"),
             (["--world", "{"], "expected a JSON object"),
             (["--world", "[]"], "expected a JSON object"),
             (["--world", '{"corpus": "nowiki"}'], "the corpus must be one of"),
