@@ -1,4 +1,4 @@
-"""The command `sesa`: list, check, replay, bank, models."""
+"""The command `sesa`: list, check, replay, bank, models, index, serve."""
 
 import argparse
 import sys
@@ -14,6 +14,8 @@ from sesa_env.errors import SesaError
 from sesa_env.memory.cli import add_bank_commands
 from sesa_env.models import add_model_commands
 from sesa_env.records import read_episodes, replay
+from sesa_env.search.index_cli import add_index_commands
+from sesa_env.search.server.cli import add_serve_command
 from sesa_env.types import Role
 
 
@@ -53,6 +55,8 @@ def _parser() -> argparse.ArgumentParser:
 
     add_bank_commands(commands)
     add_model_commands(commands)
+    add_index_commands(commands)
+    add_serve_command(commands)
     return parser
 
 

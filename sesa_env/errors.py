@@ -21,6 +21,10 @@ class RetrievalError(SesaError):
     """A search could not be carried out. It is never handed to a player as if it were a document."""
 
 
+class RetrievalOutage(RetrievalError):  # noqa: N818 - it is an error by its base
+    """The search tool cannot be reached, or has no room: a matter of the tool, not of the query, so another fares no better."""
+
+
 class StoreError(SesaError):
     """A skill bank, an index or a record file cannot be read or written as it should."""
 

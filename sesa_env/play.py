@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
-from sesa_env.errors import ConfigError, RetrievalError
+from sesa_env.errors import ConfigError, RetrievalError, RetrievalOutage
 from sesa_env.game import GameConfig, SearchGame
 from sesa_env.memory.base import MemorySnapshot
 from sesa_env.players.base import BatchPlayer, Player, View
@@ -74,6 +74,8 @@ def _search(game: SearchGame, queries: list[str]) -> Sequence[Sequence[Passage] 
     """Searches together; if that fails, one by one, so that a query which cannot be answered harms no other game."""
     try:
         return game.world.retriever.search(queries, game.config.top_k)
+    except RetrievalOutage:  # asked one by one, each query would wait it out again
+        return [None] * len(queries)
     except RetrievalError:
         if len(queries) == 1:
             return [None]

@@ -1,35 +1,72 @@
 """The options of each world, as JSON gives them: `sesa_env.plain.build` checks their names and types, each class its ranges."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from sesa_env.errors import ConfigError
-from sesa_env.search.base import Corpus
-from sesa_env.search.bm25 import DEFAULTS, BM25Retriever, BM25Settings
-from sesa_env.search.shared import shared_bm25
+from sesa_env.search.base import Corpus, Retriever
+from sesa_env.search.bm25 import DEFAULTS, BM25Settings
+from sesa_env.search.cache import CachedRetriever
+from sesa_env.search.client import RemoteRetriever, RemoteSettings
+from sesa_env.search.composing import Composition
+from sesa_env.search.dense import DenseSettings
+from sesa_env.search.opening import open_index
+from sesa_env.search.ranking import Ranker
+from sesa_env.search.shared import shared_bm25, shared_dense
 from sesa_env.search.tokenise import Tokeniser
+
+_OF_AN_INDEX = ("k1", "b", "stop_words", "stemmer", "dense", "index_dir")
+_OF_A_TOOL = ("backend", "hybrid", "rerank")
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchOptions:
+class SearchOptions(Composition):
     """The search tool of a world.
 
     Attributes:
         k1: as in `sesa_env.search.bm25.BM25Settings`.
         b: likewise.
         stop_words: words that are neither indexed nor searched.
-        index_dir: a directory that keeps indices between processes; None keeps nothing.
+        stemmer: the language whose endings BM25 cuts off; None cuts nothing.
+        dense: of "dense" and "hybrid": {"encoder": "minilm", "faiss": {"kind": "flat"}} and the other fields of
+            `sesa_env.search.dense.DenseSettings`.
+        index_dir: a directory that keeps indices between processes; None keeps nothing. Dense search needs one.
+        remote: a server to search on instead, {"url": "http://127.0.0.1:8000"} and the other fields of
+            `sesa_env.search.client.RemoteSettings`; None searches in this process. A cache may stand before it.
     """
 
     k1: float = DEFAULTS.k1
     b: float = DEFAULTS.b
     stop_words: tuple[str, ...] = ()
+    stemmer: str | None = None
+    dense: DenseSettings = field(default_factory=DenseSettings)
     index_dir: str | None = None
+    remote: RemoteSettings | None = None
 
-    def open(self, corpus: Corpus) -> BM25Retriever:
-        """Returns the process's search tool over a corpus with these options; see `shared_bm25`."""
-        return shared_bm25(corpus, BM25Settings(self.k1, self.b, Tokeniser(self.stop_words)), self.index_dir)
+    def open(self, corpus: Corpus) -> Retriever:
+        """Returns the search tool with these options: the process's own over a corpus (see `shared_bm25`), or a server's.
+
+        Raises:
+            ConfigError: settings of an index are given together with a server, which has its own.
+        """
+        if self.remote is None:
+            return self.compose(lambda name: self._tool(name, corpus))
+        self._refuse("a server has its own index: give remote", (*_OF_AN_INDEX, *_OF_A_TOOL))
+        server = RemoteRetriever(self.remote)
+        return server if self.cache is None else CachedRetriever(server, self.cache)
+
+    def _refuse(self, reason: str, names: Sequence[str]) -> None:
+        """Refuses options that something else makes meaningless."""
+        plain = SearchOptions()
+        if own := [name for name in names if getattr(self, name) != getattr(plain, name)]:
+            raise ConfigError(f"{reason} or {', '.join(own)}, not both")
+
+    def _tool(self, name: str, corpus: Corpus) -> Ranker:
+        if name == "dense":
+            return shared_dense(corpus, self.dense, self.index_dir)
+        tokeniser = Tokeniser(self.stop_words, self.stemmer)
+        return shared_bm25(corpus, BM25Settings(self.k1, self.b, tokeniser), self.index_dir)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +139,8 @@ class FlashragOptions(SearchOptions, PoolOptions):
         questions: a file of questions, JSONL or verl parquet, to take instead of the benchmarks' own.
         targets: a file of targets as SSP publishes them; None samples `n_targets` titles by `pool_seed`. No answer of any
             benchmark in the directory, loaded or not, becomes a target either way.
+        index: an index directory (`sesa index build`) to search in place of the benchmarks' own passages, wiki-18's say. Which
+            of its search tools, `backend` says. Sampling targets reads it whole: with millions of passages give `targets`.
     """
 
     data: str = ""
@@ -109,6 +148,7 @@ class FlashragOptions(SearchOptions, PoolOptions):
     limit: int | None = None
     questions: str | None = None
     targets: str | None = None
+    index: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -118,6 +158,14 @@ class FlashragOptions(SearchOptions, PoolOptions):
             )
         if self.limit is not None:
             _at_least("limit", self.limit, 1)
+        if self.index is not None:
+            self._refuse("an index directory has its own settings: give index", (*_OF_AN_INDEX, "remote"))
+
+    def open(self, corpus: Corpus) -> Retriever:
+        """Returns the search tool with these options; that of `index`, where it is given."""
+        if self.index is None:
+            return super().open(corpus)
+        return open_index(self.index, self.backend, hybrid=self.hybrid, rerank=self.rerank, cache=self.cache)
 
 
 def _at_least(name: str, value: int, low: int) -> None:

@@ -16,6 +16,7 @@ from sesa_env.errors import ConfigError
 from sesa_env.plain import build
 from sesa_env.search.base import Corpus, Retriever, Verifier
 from sesa_env.search.corpus import ListCorpus
+from sesa_env.search.opening import open_corpus
 from sesa_env.types import Question, Target
 from sesa_env.world_options import FlashragOptions, MiniWikiOptions
 
@@ -117,16 +118,18 @@ def _miniwiki(options: MiniWikiOptions) -> World:
 
 
 @lru_cache(maxsize=4)
-def _benchmarks(data: Path, names: tuple[str, ...] | None) -> tuple[Benchmarks, ListCorpus]:
+def _benchmarks(data: Path, names: tuple[str, ...] | None, need_corpus: bool) -> tuple[Benchmarks, ListCorpus]:
     """Reads benchmarks once for all worlds on them."""
-    loaded = load_benchmarks(data, names)
+    loaded = load_benchmarks(data, names, need_corpus)
     return loaded, ListCorpus(loaded.passages)
 
 
 def _flashrag(options: FlashragOptions) -> World:
     from sesa_env.players.reader import ScriptedReader
 
-    loaded, corpus = _benchmarks(Path(options.data).absolute(), options.benchmarks)
+    elsewhere = options.remote is not None or options.index is not None
+    loaded, own = _benchmarks(Path(options.data).absolute(), options.benchmarks, not elsewhere)
+    corpus = own if options.index is None else open_corpus(options.index)
     asked = [question for of_one in loaded.questions.values() for question in of_one[: options.limit]]
     if options.questions is not None:
         asked = list(load_questions(options.questions)[: options.limit])

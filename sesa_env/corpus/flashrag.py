@@ -1,4 +1,4 @@
-"""Benchmarks in the layout of FlashRAG and Search-R1: JSONL files of questions and passages, plain or gzipped.
+"""Benchmarks in the layout of FlashRAG and Search-R1: JSONL files of questions and passages, plain or compressed.
 
 ```
 DIR/<benchmark>/test.jsonl[.gz]    {"id", "question", "golden_answers": [str, ...], "metadata": {...}}; no metadata is fine
@@ -6,6 +6,8 @@ DIR/<benchmark>/test.parquet       or the same questions as verl parquet (see `s
 DIR/<benchmark>/corpus.jsonl[.gz]  {"id", "contents"}: the quoted title, a newline, the text; or {"id", "title", "text"}
 DIR/corpus.jsonl[.gz]              or one corpus for all benchmarks
 ```
+
+Each may be `.zst` in place of `.gz`.
 
 Ids get the benchmark's name in front, "nq/test_74", since the originals collide; ids of a common corpus stay as they are.
 """
@@ -25,8 +27,8 @@ from sesa_env.types import Passage, Question
 PAPER_ORDER = ("nq", "triviaqa", "popqa", "hotpotqa", "2wikimultihopqa", "musique", "bamboogle")
 """The seven benchmarks in the order of the paper's tables (section 6); others follow by name."""
 
-_QUESTION_FILES = ("test.jsonl", "test.jsonl.gz", "test.parquet")
-_CORPUS_FILES = ("corpus.jsonl", "corpus.jsonl.gz")
+_QUESTION_FILES = ("test.jsonl", "test.jsonl.gz", "test.jsonl.zst", "test.parquet")
+_CORPUS_FILES = ("corpus.jsonl", "corpus.jsonl.gz", "corpus.jsonl.zst")
 
 
 @dataclass(frozen=True)
@@ -61,12 +63,13 @@ def find_benchmarks(directory: str | Path) -> tuple[str, ...]:
     return tuple(sorted(found, key=lambda name: (rank.get(name, len(rank)), name)))
 
 
-def load_benchmarks(directory: str | Path, benchmarks: Iterable[str] | None = None) -> Benchmarks:
+def load_benchmarks(directory: str | Path, benchmarks: Iterable[str] | None = None, need_corpus: bool = True) -> Benchmarks:
     """Reads and validates questions and passages.
 
     Args:
         directory: the directory, laid out as this module says.
         benchmarks: which to read, in which order; None reads all.
+        need_corpus: whether a benchmark without passages is a fault; where searches go to a server it is none.
 
     Raises:
         ConfigError: a benchmark is missing, or files are malformed: the first problems are named by file and line.
@@ -77,7 +80,8 @@ def load_benchmarks(directory: str | Path, benchmarks: Iterable[str] | None = No
     common = _first(Path(directory), _CORPUS_FILES)
     if common:
         union.read(common, "")
-    questions = {name: _read_benchmark(Path(directory) / name, union, common, problems) for name in names}
+    without = common is not None or not need_corpus
+    questions = {name: _read_benchmark(Path(directory) / name, union, without, problems) for name in names}
     problems.stop()
     return Benchmarks(questions, tuple(union.passages))
 
@@ -132,7 +136,7 @@ class _Union:
         """Adds the passages of a file.
 
         Args:
-            path: JSONL, plain or gzipped; malformed lines, and a file without passages, are noted as problems.
+            path: JSONL, plain or compressed; malformed lines, and a file without passages, are noted as problems.
             prefix: goes before each id.
         """
         before = len(self.kept)
@@ -153,11 +157,12 @@ class _Union:
             self.passages.append(Passage(passage_id, title, text))
 
 
-def _read_benchmark(directory: Path, union: _Union, common: Path | None, problems: Problems) -> tuple[Question, ...]:
+def _read_benchmark(directory: Path, union: _Union, without: bool, problems: Problems) -> tuple[Question, ...]:
+    """Reads a benchmark's questions and its own corpus, which it may be `without`."""
     own = _first(directory, _CORPUS_FILES)
     if own:
         union.read(own, f"{directory.name}/")
-    elif common is None:
+    elif not without:
         problems.add(directory, "", "expected corpus.jsonl or corpus.jsonl.gz, here or in the directory above; found neither")
     prefix = f"{directory.name}/"
     return read_questions(_question_file(directory), directory.name, problems, union.kept, prefix if own else "")
@@ -183,7 +188,7 @@ def read_questions(
     """Reads one file of questions.
 
     Args:
-        path: JSONL, plain or gzipped, or verl parquet.
+        path: JSONL, plain or compressed, or verl parquet.
         source: the benchmark's name, which goes before each id; None takes each record's "data_source", or the file's name.
         problems: where malformed records are noted.
         passages: the id that each passage id leads to; evidence that is not in it is a problem. None leaves evidence unchecked.

@@ -1,12 +1,12 @@
-"""Reads JSONL files, plain or gzipped, line by line, and names the lines that are malformed."""
+"""Reads JSONL files, plain or compressed, line by line, and names the lines that are malformed."""
 
-import gzip
 import json
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from sesa_env.corpus.compressed import open_bytes
 from sesa_env.corpus.problems import Problems, shorten
 
 
@@ -14,7 +14,7 @@ def read_objects(path: Path, problems: Problems) -> Iterator[tuple[int, dict[str
     """Yields the JSON objects of a file. Blank lines are skipped.
 
     Args:
-        path: a file whose name ends in `.gz` if it is compressed.
+        path: a file whose name ends in `.gz` or `.zst` if it is compressed.
         problems: where malformed lines and unreadable files are noted; reading goes on where it can.
 
     Yields:
@@ -22,7 +22,7 @@ def read_objects(path: Path, problems: Problems) -> Iterator[tuple[int, dict[str
     """
     number = 0
     try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+        with open_bytes(path) as file:
             for number, line in enumerate(file, start=1):
                 if line.strip():
                     yield from _parse(line, path, number, problems)

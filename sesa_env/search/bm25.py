@@ -11,16 +11,25 @@ from pathlib import Path
 from typing import Any, Self
 
 import bm25s
-import numpy as np
 
 from sesa_env.errors import ConfigError, missing_extra
 from sesa_env.search.base import Corpus
-from sesa_env.search.index_files import read_index, write_index
-from sesa_env.search.ranking import as_passages, best_of
+from sesa_env.search.bm25_files import read_postings, save_postings
+from sesa_env.search.counts import count_terms, indexed_text
+from sesa_env.search.postings import Postings, Weights, put_together
+from sesa_env.search.ranking import Ranked, as_passages, best_of, nothing
 from sesa_env.search.tokenise import Tokeniser
+from sesa_env.search.vocabulary import StoredTerms
 from sesa_env.types import Passage
 
 BACKENDS = ("auto", "numpy", "numba")
+
+__all__ = ["BM25Retriever", "BM25Settings", "indexed_text"]
+
+DTYPES = ("float64", "float32")
+
+CHUNK = 20_000
+"""How many passages are counted at once when an index is built in memory."""
 
 NUMBA_PAYS_AFTER = 20_000
 """After how many queries of one retriever "auto" compiles: before, compiling costs more time than it saves."""
@@ -34,26 +43,40 @@ class BM25Settings:
         k1: how slowly a repeated term saturates; above 0.
         b: how far long passages are discounted, in [0, 1].
         tokeniser: how texts and queries become terms.
+        dtype: of the stored scores: "float64", or "float32", which takes a third less space and may order passages otherwise
+            whose scores differ by less than about a millionth.
     """
 
     k1: float = 0.9
     b: float = 0.4
     tokeniser: Tokeniser = field(default_factory=Tokeniser)
+    dtype: str = "float64"
 
     def __post_init__(self) -> None:
         if not 0 < self.k1 < math.inf or not 0 <= self.b <= 1:
             raise ConfigError(
                 f"BM25 needs k1 > 0 and 0 <= b <= 1; came k1={self.k1!r}, b={self.b!r}; the defaults are 0.9 and 0.4"
             )
+        if self.dtype not in DTYPES:
+            raise ConfigError(f"the dtype of BM25's scores must be one of {', '.join(DTYPES)}; came {self.dtype!r}")
+
+    @property
+    def weights(self) -> Weights:
+        """The formula of the scores."""
+        return Weights(self.k1, self.b, self.dtype)
 
     def as_json(self) -> dict[str, Any]:
         """Returns the settings as JSON values, the variant's name and version included."""
-        return {"variant": "bm25-lucene-1", "k1": self.k1, "b": self.b, "stop_words": list(self.tokeniser.stop_words)}
+        plain = {"variant": "bm25-lucene-1", "k1": self.k1, "b": self.b, "stop_words": list(self.tokeniser.stop_words)}
+        # Named only where they are not the defaults: the fingerprints of older indices stay what they were.
+        stemmer = {} if self.tokeniser.stemmer is None else {"stemmer": self.tokeniser.stemmer}
+        return {**plain, **stemmer, **({} if self.dtype == "float64" else {"dtype": self.dtype})}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "BM25Settings":
         """Reads what `as_json` wrote."""
-        settings = cls(float(value["k1"]), float(value["b"]), Tokeniser(tuple(value["stop_words"])))
+        tokeniser = Tokeniser(tuple(value["stop_words"]), value.get("stemmer"))
+        settings = cls(float(value["k1"]), float(value["b"]), tokeniser, value.get("dtype", "float64"))
         if settings.as_json() != value:
             raise ConfigError(
                 f"expected the settings of {settings.as_json()['variant']}; came {value!r}; build the index again"
@@ -62,11 +85,6 @@ class BM25Settings:
 
 
 DEFAULTS = BM25Settings()
-
-
-def indexed_text(passage: Passage) -> str:
-    """Returns what is indexed of a passage: its title and its text, as in Search-R1's `contents`."""
-    return f"{passage.title}\n{passage.text}"
 
 
 def retriever_fingerprint(corpus_fingerprint: str, settings: BM25Settings) -> str:
@@ -101,6 +119,7 @@ class BM25Retriever:
     Attributes:
         corpus: the passages.
         settings: the ranking's settings.
+        postings: the index itself; read-only.
         fingerprint: a digest of the corpus and the settings.
 
     Raises:
@@ -110,22 +129,17 @@ class BM25Retriever:
     fingerprint: str
 
     def __init__(self, corpus: Corpus, settings: BM25Settings = DEFAULTS, backend: str = "auto") -> None:
-        self._set(corpus, settings, backend)
-        self._use(_build(corpus, settings))
+        self._set(corpus, settings, backend, _build(corpus, settings))
 
-    def _set(self, corpus: Corpus, settings: BM25Settings, backend: str) -> None:
+    def _set(self, corpus: Corpus, settings: BM25Settings, backend: str, postings: Postings) -> None:
         self.corpus, self.settings = corpus, settings
         self.fingerprint = retriever_fingerprint(corpus.fingerprint, settings)
         self._numba_after = _numba_after(backend)
         self._answered = 0
-
-    def _use(self, index: Any) -> None:
-        # Read-only, since a whole process shares it; numba then also compiles once for built and for loaded indices.
-        for name in ("data", "indices", "indptr"):
-            array = np.asarray(index.scores[name])
-            array.flags.writeable = False
-            index.scores[name] = array
-        self._index = index
+        self.postings = postings
+        terms = postings.terms
+        self._find = terms.find if isinstance(terms, StoredTerms) else {t: n for n, t in enumerate(terms)}.get
+        self._index = _scorer(postings, len(corpus), settings)
 
     def save(self, directory: str | Path, replace: bool = True) -> None:
         """Writes the index, whole or not at all.
@@ -138,7 +152,7 @@ class BM25Retriever:
             StoreError: it cannot be written, or the directory holds something else.
         """
         facts = {"corpus": self.corpus.fingerprint, "passages": len(self.corpus), "settings": self.settings.as_json()}
-        write_index(Path(directory), self._index, facts, replace)
+        save_postings(Path(directory), self.postings, facts, replace)
 
     @classmethod
     def load(cls, directory: str | Path, corpus: Corpus, mmap: bool = True, backend: str = "auto") -> Self:
@@ -153,26 +167,38 @@ class BM25Retriever:
         Raises:
             StoreError: there is no index, it is damaged, or it is of another corpus.
         """
-        index, settings = read_index(Path(directory), corpus, mmap, BM25Settings.from_json)
+        postings, settings = read_postings(Path(directory), corpus, mmap, BM25Settings.from_json)
         retriever = cls.__new__(cls)
-        retriever._set(corpus, settings, backend)
-        retriever._use(index)
+        retriever._set(corpus, settings, backend, postings)
         return retriever
+
+    @classmethod
+    def verify(cls, directory: str | Path, corpus: Corpus) -> None:
+        """Reads a saved index whole and compares it with what was written.
+
+        Raises:
+            StoreError: there is no index, a byte of it has changed, or it is of another corpus.
+        """
+        read_postings(Path(directory), corpus, True, BM25Settings.from_json, everything=True)
 
     def search(self, queries: list[str], k: int) -> list[list[Passage]]:
         """Answers a batch of queries; see `Retriever.search`."""
-        check_request(queries, k)
-        return [self._search_one(query, k) for query in queries]
+        return [as_passages(self.corpus, *found) for found in self.rank(queries, k)]
 
-    def _search_one(self, query: str, k: int) -> list[Passage]:
-        vocabulary = self._index.vocab_dict
-        ids = [vocabulary[term] for term in self.settings.tokeniser.query_terms(query) if term in vocabulary]
+    def rank(self, queries: list[str], k: int) -> list[Ranked]:
+        """Answers with places in the corpus; see `sesa_env.search.ranking.Ranker`."""
+        check_request(queries, k)
+        return [self._rank_one(query, k) for query in queries]
+
+    def _rank_one(self, query: str, k: int) -> Ranked:
+        found = (self._find(term) for term in self.settings.tokeniser.query_terms(query))
+        ids = [number for number in found if number is not None]
         if not ids:
-            return []
+            return nothing()
         self._answered += 1
         index = self._index if self._answered <= self._numba_after else self._compiled
         # bm25s's own selection leaves ties to chance, so only the scores are taken from it.
-        return as_passages(self.corpus, *best_of(index.get_scores_from_ids(ids), k))
+        return best_of(index.get_scores_from_ids(ids), k)
 
     @cached_property
     def _compiled(self) -> Any:
@@ -192,17 +218,21 @@ def _numba_after(backend: str) -> float:
     return {"numpy": math.inf, "numba": 0, "auto": NUMBA_PAYS_AFTER if installed else math.inf}[backend]
 
 
-def _build(corpus: Corpus, settings: BM25Settings) -> Any:
-    """Builds the index of bm25s. The vocabulary is numbered by first occurrence, so the files are the same on every run."""
-    if len(corpus) == 0:
+def _build(corpus: Corpus, settings: BM25Settings) -> Postings:
+    """Builds an index in memory."""
+    size = len(corpus)
+    if size == 0:
         raise ConfigError("an index needs at least one passage; came an empty corpus")
-    vocabulary: dict[str, int] = {}
-    ids = [
-        [vocabulary.setdefault(term, len(vocabulary)) for term in settings.tokeniser.terms(indexed_text(corpus[place]))]
-        for place in range(len(corpus))
-    ]
-    if not vocabulary:  # no passage holds a word: bm25s needs one term, and no query has this one
-        vocabulary, ids = {"": 0}, [[0] for _ in ids]
-    index = bm25s.BM25(k1=settings.k1, b=settings.b, method="lucene", dtype="float64", backend="numpy", auto_compile=False)
-    index.index((ids, vocabulary), create_empty_token=False, show_progress=False)
+    chunks = [map(corpus.__getitem__, range(start, min(start + CHUNK, size))) for start in range(0, size, CHUNK)]
+    postings = put_together([count_terms(chunk, settings.tokeniser) for chunk in chunks], settings.weights)
+    for array in (postings.data, postings.indices, postings.indptr):  # read-only, since a whole process shares it
+        array.flags.writeable = False
+    return postings
+
+
+def _scorer(postings: Postings, passages: int, settings: BM25Settings) -> Any:
+    """Returns the `bm25s.BM25` that scores by these postings."""
+    index = bm25s.BM25(k1=settings.k1, b=settings.b, method="lucene", dtype=settings.dtype, backend="numpy", auto_compile=False)
+    index.scores = {name: getattr(postings, name) for name in ("data", "indices", "indptr")} | {"num_docs": passages}
+    index.nonoccurrence_array = None  # Lucene's variant has none
     return index

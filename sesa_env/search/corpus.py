@@ -8,17 +8,20 @@ from sesa_env.errors import ConfigError
 from sesa_env.types import Passage
 
 
-def fingerprint_passages(passages: Iterable[Passage]) -> str:
-    """Returns the SHA-256, in hexadecimal, of all ids, titles and texts in order.
+def passage_record(passage: Passage) -> bytes:
+    """Writes a passage as bytes: id, title and text in UTF-8, each after its length in eight bytes.
 
-    Each field is preceded by its length, so that no two different corpora are written alike.
+    So no two different corpora are written alike. Ill-formed texts (lone surrogates) are written too.
     """
+    fields = (text.encode("utf-8", "surrogatepass") for text in (passage.id, passage.title, passage.text))
+    return b"".join(part for data in fields for part in (len(data).to_bytes(8, "little"), data))
+
+
+def fingerprint_passages(passages: Iterable[Passage]) -> str:
+    """Returns the SHA-256, in hexadecimal, of the records of all passages in order; see `passage_record`."""
     digest = hashlib.sha256()
     for passage in passages:
-        for text in (passage.id, passage.title, passage.text):
-            data = text.encode("utf-8", "surrogatepass")
-            digest.update(len(data).to_bytes(8, "little"))
-            digest.update(data)
+        digest.update(passage_record(passage))
     return digest.hexdigest()
 
 

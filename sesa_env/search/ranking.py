@@ -1,4 +1,6 @@
-"""The order of hits, shared by every BM25 backend: by score, ties by corpus order, also at the last place."""
+"""The order of hits, shared by every backend: by score, ties by corpus order, also at the last place."""
+
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -9,6 +11,9 @@ from sesa_env.types import Passage
 Scores = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
 
+Ranked: TypeAlias = tuple[Scores, Places]
+"""Scores, best first, and the places in the corpus that have them."""
+
 DECIMALS = 6
 """Scores are compared to this many decimals. Sums of the same weights in another order differ in the last bits of a float;
 without rounding they would order equally good passages by chance, and each backend in its own way."""
@@ -17,7 +22,35 @@ _STEP = 10.0**-DECIMALS
 _GROUP = 64
 
 
-def best_of(scores: Scores, k: int) -> tuple[Scores, Places]:
+@runtime_checkable
+class Ranker(Protocol):
+    """A retriever over a corpus at hand, which can say places without fetching passages: what others are combined from."""
+
+    @property
+    def fingerprint(self) -> str:
+        """As in `Retriever`."""
+        ...
+
+    @property
+    def corpus(self) -> Corpus:
+        """The passages."""
+        ...
+
+    def search(self, queries: list[str], k: int) -> list[list[Passage]]:
+        """As in `Retriever`."""
+        ...
+
+    def rank(self, queries: list[str], k: int) -> list[Ranked]:
+        """Answers as `search` does, with scores and places in place of passages."""
+        ...
+
+
+def nothing() -> Ranked:
+    """Returns the answer to a query that nothing matches."""
+    return np.zeros(0, np.float64), np.zeros(0, np.int64)
+
+
+def best_of(scores: Scores, k: int) -> Ranked:
     """Orders the whole corpus for one query.
 
     Args:
@@ -29,9 +62,26 @@ def best_of(scores: Scores, k: int) -> tuple[Scores, Places]:
     """
     # A score one step below the floor is below it after rounding too.
     (places,) = (scores > max(_floor(scores, k) - _STEP, _STEP / 2)).nonzero()
-    found = np.round(scores[places], DECIMALS)
+    found = scores[places].astype(np.float64).round(DECIMALS)
     order = np.argsort(-found, kind="stable")[:k]
     return found[order], places[order]
+
+
+def in_order(scores: npt.NDArray[Any], places: npt.NDArray[Any], k: int, decimals: int = DECIMALS) -> Ranked:
+    """Orders hits that were found some other way.
+
+    Args:
+        scores: shape (hits,), unrounded.
+        places: shape (hits,), in the corpus.
+        k: how many to keep.
+        decimals: to how many decimals scores are compared.
+
+    Returns:
+        At most k rounded scores, best first, ties by corpus order, and their places.
+    """
+    rounded = scores.astype(np.float64).round(decimals)
+    order = np.lexsort((places, -rounded))[:k]
+    return rounded[order], places[order].astype(np.int64)
 
 
 def _floor(scores: Scores, k: int) -> float:

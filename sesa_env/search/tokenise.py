@@ -1,11 +1,13 @@
 """The tokeniser of every lexical index: one definition for building and asking, in any script."""
 
 import re
+import threading
 import unicodedata
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
-from sesa_env.errors import ConfigError
+from sesa_env.errors import ConfigError, missing_extra
 
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
 
@@ -47,15 +49,37 @@ def words(text: str) -> list[str]:
     return _word_pattern().findall(unicodedata.normalize("NFKC", folded))  # folding takes some Greek letters apart again
 
 
+_local = threading.local()
+
+
+def _stemmer(language: str) -> Any:
+    """Returns this thread's stemmer of a language: PyStemmer's are not to be shared between threads."""
+    made: dict[str, Any] = _local.__dict__.setdefault("made", {})
+    if language not in made:
+        try:
+            import Stemmer
+        except ImportError as error:
+            raise missing_extra("Stemmer", "stem") from error
+        if language not in Stemmer.algorithms():
+            raise ConfigError(f"the stemmer must be one of {', '.join(Stemmer.algorithms())}; came {language!r}")
+        made[language] = Stemmer.Stemmer(language)
+    return made[language]
+
+
 @dataclass(frozen=True)
 class Tokeniser:
     """Turns texts and queries into terms. Its settings are stored with the index.
 
     Attributes:
         stop_words: words that are neither indexed nor searched, as `words` writes them; () keeps every word.
+        stemmer: the language whose endings are cut off, a name that PyStemmer knows, for example "english"; None cuts nothing.
+
+    Raises:
+        ConfigError: a stop word that no text can hold, or a stemmer that is unknown or not installed.
     """
 
     stop_words: tuple[str, ...] = ()
+    stemmer: str | None = None
     _stopped: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -63,11 +87,15 @@ class Tokeniser:
             if words(word) != [word]:
                 raise ConfigError(f"a stop word must be one lower-case word; came {word!r}; write it as {words(word)!r}")
         object.__setattr__(self, "_stopped", frozenset(self.stop_words))
+        if self.stemmer is not None:
+            _stemmer(self.stemmer)
 
     def terms(self, text: str) -> list[str]:
         """Returns the terms of a passage, repeated as often as they occur."""
         found = words(text)
-        return [word for word in found if word not in self._stopped] if self._stopped else found
+        if self._stopped:
+            found = [word for word in found if word not in self._stopped]
+        return found if self.stemmer is None else list(_stemmer(self.stemmer).stemWords(found))
 
     def query_terms(self, query: str) -> list[str]:
         """Returns the distinct terms of a query in order of first occurrence.
