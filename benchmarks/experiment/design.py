@@ -47,6 +47,10 @@ class Study:
     controls: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Modes besides Off and On in which an arm is evaluated after the last stage (`benchmarks.modes`)."""
 
+    tools: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Search tools that the arms are evaluated with after the last stage besides the one they were trained with: by name,
+    options of the world (`sesa_env.world_options.SearchOptions`)."""
+
     def cells(self, preset: str) -> Iterator["Cell"]:
         """Lists its trainings, seed by seed, so that a study that is stopped early has whole seeds.
 
@@ -147,6 +151,8 @@ PLACEBOS = ("sesa-shuffled", "sesa-irrelevant", "sesa-seeds")
 """Placebo banks in training."""
 
 _CONTROLS = {"sesa": ("shuffled", "irrelevant", "seeds", "top-1", "top-5", "no-floor")}
+TOOLS: Mapping[str, Mapping[str, Any]] = {"dense": {"backend": "dense"}, "hybrid": {"backend": "hybrid"}}
+"""Search tools besides BM25; the encoder is MiniLM, from the extra `minilm`."""
 _TAILS = (20, 40, 80, 160)
 _CURVES = ("base", "ssp", "shaping-only", "sesa")
 
@@ -158,7 +164,7 @@ def _tail(relations: int) -> Overrides:
 def _small() -> tuple[Study, ...]:
     worlds, few, curve = tuple(range(10, 16)), tuple(range(10, 13)), (50, 100, 200, 400)
     roles = tuple(f"roles-{challenger}-{solver}" for challenger, solver in ROLES)
-    main = Study(MAIN, "The arms of the paper at one budget", ARMS, worlds, curve, 100, controls=_CONTROLS)
+    main = Study(MAIN, "The arms of the paper at one budget", ARMS, worlds, curve, 100, controls=_CONTROLS, tools=TOOLS)
     return (
         main,
         Study("ablations", "What the paper does not take apart", ("sesa", *ABLATIONS), few, (200,), 100),

@@ -30,7 +30,7 @@ class Results:
 
     def __init__(self, experiment: Experiment, root: Path) -> None:
         self.experiment, self.root = experiment, root
-        self._scores: dict[tuple[str, int], Scores] = {}
+        self._scores: dict[tuple[str, int, str], Scores] = {}
         self._metrics: dict[str, list[dict[str, Any]]] = {}
 
     @cached_property
@@ -41,17 +41,17 @@ class Results:
     def _cells(self) -> dict[tuple[str, str, int], Cell]:
         return {(cell.study, cell.arm, cell.seed): cell for cell in self.experiment.cells()}
 
-    def records(self, study: Study, stage: int) -> list[Record]:
-        """Reads all answers of a study after so many updates, arm by arm."""
-        folder = evaluation_directory(self.root, study, stage) / RECORDS
+    def records(self, study: Study, stage: int, tool: str = "") -> list[Record]:
+        """Reads all answers of a study after so many updates, arm by arm; `tool` names another search tool than its own."""
+        folder = evaluation_directory(self.root, study, stage, tool) / RECORDS
         paths = [folder / arm / f"{name}.jsonl" for arm in study.arms for name in BENCHMARKS]
         return [record for path in paths if path.is_file() for record in read_records(path)]
 
-    def scores(self, study: Study, stage: int | None = None) -> Scores:
+    def scores(self, study: Study, stage: int | None = None, tool: str = "") -> Scores:
         """Returns a study's scores after so many updates; None for the last stage."""
-        key = study.name, study.stages[-1] if stage is None else stage
+        key = study.name, study.stages[-1] if stage is None else stage, tool
         if key not in self._scores:
-            self._scores[key] = Scores(self.records(study, key[1]))
+            self._scores[key] = Scores(self.records(study, key[1], tool))
         return self._scores[key]
 
     def metrics(self, study: Study, arm: str, seed: int) -> list[dict[str, Any]]:

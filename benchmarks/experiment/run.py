@@ -3,10 +3,11 @@
 import json
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from benchmarks.config import RunConfig, differing_fields, make_trained_config
 from benchmarks.engine import run_tasks
@@ -19,7 +20,7 @@ from benchmarks.records import dump, read_json, write_json
 from benchmarks.trained import BASE, TrainedRun, check_runs, read_run
 from sesa_env.errors import ConfigError
 
-CONFIG_FILE, EVALUATIONS = "experiment.json", "evaluations"
+CONFIG_FILE, EVALUATIONS, INDICES = "experiment.json", "evaluations", "indices"
 _POLL = 1.0  # seconds between two looks at how far trainings are
 
 
@@ -48,12 +49,23 @@ def run_experiment(experiment: Experiment, root: Path, workers: int, *, resume: 
         for study in experiment.studies:
             for stage in study.stages:
                 config = evaluation(experiment, study, stage, root, source)
-                evaluate_into(evaluation_directory(root, study, stage), config, workers, _named(bar, study, stage))
+                evaluate_into(evaluation_directory(root, study, stage), config, workers, _named(bar, study, str(stage)))
+            for tool, options in study.tools.items():
+                config = with_tool(evaluation(experiment, study, study.stages[-1], root, source), options, root)
+                place = evaluation_directory(root, study, study.stages[-1], tool)
+                evaluate_into(place, config, workers, _named(bar, study, tool))
 
 
-def evaluation_directory(root: Path, study: Study, stage: int) -> Path:
-    """Where a study's arms are evaluated as they were after so many updates."""
-    return root / EVALUATIONS / f"{study.name}-{stage:06d}"
+def evaluation_directory(root: Path, study: Study, stage: int, tool: str = "") -> Path:
+    """Where a study's arms are evaluated as they were after so many updates, with their own search tool or another."""
+    return root / EVALUATIONS / (f"{study.name}-{stage:06d}" + (f"-{tool}" if tool else ""))
+
+
+def with_tool(config: RunConfig, options: Mapping[str, Any], root: Path) -> RunConfig:
+    """Returns an evaluation of the same Solvers with another search tool, Off and On, its indices kept beside."""
+    options = {"index_dir": str(root / INDICES), **options}
+    runs = tuple(replace(run, world={**run.world, "options": {**run.world["options"], **options}}) for run in config.trained)
+    return replace(config, trained=runs, controls={})
 
 
 def evaluation(experiment: Experiment, study: Study, stage: int, root: Path, source: dict[str, str]) -> RunConfig:
@@ -159,5 +171,5 @@ def _counting(advance: Callable[[object], None], count: Callable[[], int]) -> It
         look()
 
 
-def _named(bar: Begin, study: Study, stage: int) -> Begin:
-    return lambda name, length: bar(f"{name} {study.name} {stage}", length)
+def _named(bar: Begin, study: Study, what: str) -> Begin:
+    return lambda name, length: bar(f"{name} {study.name} {what}", length)

@@ -74,6 +74,7 @@ def experiment_tables(results: Results, judged: Sequence[Judged]) -> list[Table]
         _at_evaluation(results, main),
         _skillrl(results, main),
         _roles(results),
+        _tools(results, main),
         regime_table(results),
         _costs(results, main),
     ]
@@ -236,6 +237,28 @@ def _roles(results: Results) -> Table | None:
     )
     notes = ("Seconds are of the machine that trained, two trainings at a time. Paper: SSP's average and seconds a step.",)
     return Table("roles", "The algorithms of the two seats, and what they cost", columns, (tuple(rows),), notes)
+
+
+def _tools(results: Results, study: Study) -> Table | None:
+    if not study.tools:
+        return None
+    arms = [arm for arm in ("ssp", "shaping-only", "sesa") if arm in study.arms]
+    groups = []
+    for arm in arms:
+        rows = []
+        for name, tool in (("BM25, trained with", ""), *((name, name) for name in study.tools)):
+            scores = results.scores(study, tool=tool)
+            rows.append({"arm": arm, "tool": name, **_off_and_on(scores, arm), "hit": scores.macro((arm, "off"), "hit@1")})
+        groups.append(tuple(rows))
+    columns = (
+        Column("arm", "Arm"),
+        Column("tool", "Search tool"),
+        Column("off", "Off", "percent"),
+        Column("on", "On", "percent"),
+        Column("hit", "Hit@1, Off", "percent"),
+    )
+    notes = ("The same Solvers on the same questions, trained with BM25 and evaluated with each tool. Encoder: MiniLM.",)
+    return Table("tools", "Search tools at evaluation", columns, tuple(groups), notes)
 
 
 def _mean_cost(results: Results, study: Study, arm: str) -> dict[str, float]:

@@ -26,7 +26,14 @@ from sesa_env.errors import ConfigError
 ROOT = Path(__file__).resolve().parents[3]
 SMALL = {"questions": {"per_update": 2}, "rules": {"group_size": 2}, "skills": {"bootstrap": 2}}
 TWO = Experiment(
-    "two", "quick", (Study("main", "SSP and SESA", ("base", "ssp", "sesa"), (0, 1), (1, 2), 1, SMALL, {"sesa": ("shuffled",)}),)
+    "two",
+    "quick",
+    (
+        Study(
+            "main", "SSP and SESA", ("base", "ssp", "sesa"), (0, 1), (1, 2), 1, SMALL,
+            controls={"sesa": ("shuffled",)}, tools={"flat": {"b": 0.0}},
+        ),
+    ),
 )  # fmt: skip
 
 
@@ -61,10 +68,23 @@ def test_all_arms_answer_the_same_questions_in_every_mode(done):
     assert ("sesa", "on") in first.sides
 
 
+def test_solvers_are_evaluated_with_other_search_tools(done):
+    root, tables = done
+    study = TWO.studies[0]
+    plain, flat = (Results(TWO, root).records(study, 2, tool) for tool in ("", "flat"))
+    assert {record["mode"] for record in flat} == {"off", "on"}
+    assert len({record["world"] for record in plain} | {record["world"] for record in flat}) == 4
+    assert {record["id"] for record in flat} == {record["id"] for record in plain}
+    rows = next(table for table in tables if table.name == "tools").rows
+    assert [(row["arm"], row["tool"]) for row in rows] == [
+        (arm, tool) for arm in ("ssp", "sesa") for tool in ("BM25, trained with", "flat")
+    ]
+
+
 def test_the_report_has_claims_tables_and_figures(done):
     root, tables = done
     names = [table.name for table in tables]
-    assert names == ["claims", "main", "dual_path", "at_evaluation", "budgets"]
+    assert names == ["claims", "main", "dual_path", "at_evaluation", "tools", "budgets"]
     claims = json.loads((root / "claims.json").read_text())
     assert {row["verdict"] for row in claims} <= {"holds", "not established", "reversed"}
     assert all(row["low"] <= row["estimate"] <= row["high"] for row in claims)
