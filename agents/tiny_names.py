@@ -4,7 +4,7 @@ Demonstrations come from a few worlds. Gone through again and again, their facts
 is to take names from the question and from passages. So a lesson's syllables are exchanged for others before each use, the same
 one everywhere in the lesson, and its endings stay, which tell a person from a city. A year's or number's later digits likewise.
 
-In a Solver's lesson the words of duties are exchanged too: what an archivist is said to do is another thing in each.
+In a Solver's lesson the words of duties can be exchanged too: what an archivist is said to do is another thing in each.
 Offices are the procedural tail, and a Solver that had learnt from its demonstrations which words go with which office
 would have nothing left to learn, from cards or otherwise. So it learns to take them from a card. The Challenger, who must
 tell an office by its duty to ask for it, learns them as they are.
@@ -19,9 +19,14 @@ from sesa_env.corpus.miniwiki.names import ENDINGS, ONSETS
 
 
 class Renamer:
-    """Exchanges syllables, digits and the words of duties in the ids of `tiny_tokenizer`."""
+    """Exchanges syllables and digits in the ids of `tiny_tokenizer`, and the words of duties.
 
-    def __init__(self) -> None:
+    Args:
+        exchange_duties: whether a Solver's lessons are told of other duties.
+    """
+
+    def __init__(self, *, exchange_duties: bool = False) -> None:
+        self._exchange_duties = exchange_duties
         self._ids = {piece: index for index, piece in enumerate(pieces())}
         syllables = sorted(onset + vowel for onset in ONSETS for vowel in VOWELS)
         endings = sorted(ending for row in ENDINGS.values() for ending in row)
@@ -47,7 +52,7 @@ class Renamer:
         inside[self._inner], begins[self._first] = self._inner[turned], self._first[turned]
         for digits in self._digits:
             inside[digits] = digits[torch.randperm(len(digits), generator=draw)]
-        if self._target not in ids:
+        if self._exchange_duties and self._target not in ids:
             inside[self._duties] = self._duties[torch.randperm(len(self._duties), generator=draw)]
         # " to" may be a word or a first syllable: it is the latter if a name goes on after it.
         goes_on = torch.cat([self._continues[row[1:]], torch.tensor([False])])

@@ -62,6 +62,9 @@ class WarmStart:
     """Weight in the loss of a token that the demonstrator only read; its own have 1. Copying is learnt sooner from both."""
     renamed: bool = True
     """`tiny` only: each time a demonstration is used, its invented names are drawn anew (`tiny_names`)."""
+    exchange_duties: bool = False
+    """`tiny` only, with `renamed`: a Solver's lessons tell other duties of an office each time, so that none is learnt by heart
+    and the words must be taken from a card. For the last part of a warm start: what went before may well know them."""
     short_steps: int = 1_500
     """First steps, on short demonstrations alone: what all need is learnt there at half the price."""
     short_ids: int = 64
@@ -192,7 +195,7 @@ class Training:
         self.optimiser = torch.optim.AdamW(weights, lr=settings.rate, betas=(0.9, 0.98), weight_decay=0.0)
         self.weights, self.step = weights, 0
         self._epoch: tuple[int, int, list[list[int]]] = (-1, -1, [])
-        self._renamer = Renamer() if self._is_tiny and settings.renamed else None
+        self._renamer = Renamer(exchange_duties=settings.exchange_duties) if self._is_tiny and settings.renamed else None
         self._take_up()
 
     def run(self, checkpoint_every: int | None = None) -> None:
@@ -311,6 +314,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.write(_json(asdict(pass_rates(load_policy(given.check, config), given.count, given.world))))
         return 0
     chosen = {name: getattr(given, name) for name in _OPTIONS if getattr(given, name) is not None}
+    if given.exchange_duties:
+        chosen["exchange_duties"] = True
     Training(settings_for(chosen), Path(given.out), config).run()
     return 0
 
@@ -340,6 +345,7 @@ def _parser() -> argparse.ArgumentParser:
         told = "what to begin with" if name == "model" else f"see WarmStart.{name}"
         default = f"{getattr(TINY, name)}" + (f", for other models {PRETRAINED[name]}" if name in PRETRAINED else "")
         parser.add_argument(f"--{name.replace('_', '-')}", type=kind, help=f"{told}; {default}")
+    parser.add_argument("--exchange-duties", action="store_true", help="see WarmStart.exchange_duties")
     parser.add_argument("--out", default="runs/warm-start", help="the directory to write")
     parser.add_argument("--dtype", default="float32", help="float32 or bfloat16")
     parser.add_argument(

@@ -24,7 +24,7 @@ def tokenizer():
 
 @pytest.fixture(scope="module")
 def renamer():
-    return Renamer()
+    return Renamer(exchange_duties=True)
 
 
 def renamed(tokenizer, renamer, seed):
@@ -60,7 +60,7 @@ def test_an_invented_word_stays_one_word(tokenizer, renamer):
 
 
 def test_names_depend_on_the_seed_alone(tokenizer, renamer):
-    assert renamed(tokenizer, renamer, 3) == renamed(tokenizer, Renamer(), 3)
+    assert renamed(tokenizer, renamer, 3) == renamed(tokenizer, Renamer(exchange_duties=True), 3)
     assert renamed(tokenizer, renamer, 3)[2] != renamed(tokenizer, renamer, 4)[2]
 
 
@@ -82,6 +82,11 @@ def test_a_challenger_learns_duties_as_they_are(tokenizer, renamer):
     text = tokenizer.decode(renamer(ids["input_ids"], 3))
     assert "dusts the old papers of" in text
     assert "tomora" not in text
+
+
+def test_duties_stay_unless_asked(tokenizer):
+    ids = tokenizer(DUTY, add_special_tokens=False)["input_ids"]
+    assert "dusts the old papers of" in tokenizer.decode(Renamer()(ids, 3))
 
 
 def test_no_word_of_the_common_relations_is_a_dutys(tokenizer):

@@ -220,8 +220,8 @@ def check_targets(rates: PassRates, slack: float) -> None:
     assert rates.carded[0] > rates.plain[0] + 0.2
     assert rates.valid[0] > 0.4 - slack
     # Missed: garbled names below .05, valid questions above .4 for two and three hops. No worse than this, at least:
-    assert rates.garbled < 0.45 + slack
-    assert rates.valid[1] > 0.15 - slack
+    assert rates.garbled < 0.4 + slack
+    assert rates.valid[1] > 0.18 - slack
 
 
 def test_the_shipped_warm_start_meets_its_targets():
@@ -250,8 +250,12 @@ def test_the_recipe_gives_what_is_shipped(tmp_path):
 
 def test_the_shipped_recipe_begins_with_the_default_one():
     settings = settings_of(WARM_START)
-    assert settings.began_with == WarmStart()
+    assert settings.exchange_duties
     assert settings.recipe == Recipe()
+    while settings.began_with is not None:
+        settings = settings.began_with
+        assert not settings.exchange_duties
+    assert settings == WarmStart()
 
 
 def test_a_warm_start_goes_on_from_another_and_says_so(tmp_path, monkeypatch):
