@@ -5,13 +5,15 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NoReturn
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from sesa_env.errors import ConfigError, RetrievalError, RetrievalOutage, missing_extra
 from sesa_env.search.bm25 import check_request
 from sesa_env.search.wire import FINGERPRINT_HEADER, read_result, write_request
 from sesa_env.types import Passage
+
+if TYPE_CHECKING:
+    from urllib.parse import SplitResult
 
 _BUSY = frozenset({429, 502, 503, 504})  # another time it may answer
 _FOR_A_PERSON = frozenset({401, 403, 404, 405})  # a token or an address: asking again mends neither
@@ -61,7 +63,7 @@ class RemoteSettings:
     @property
     def path(self) -> str:
         """The path of the requests."""
-        own = urlsplit(self.url).path
+        own = _parts(self.url).path
         return own if own.strip("/") else "/retrieve"
 
 
@@ -196,9 +198,16 @@ class _Pool:
         return os.getpid(), pool
 
 
+def _parts(url: str) -> "SplitResult":
+    # Here: the rules of the game reach this module through the options of worlds, and know no network.
+    from urllib.parse import urlsplit
+
+    return urlsplit(url)
+
+
 def _is_address(url: str) -> bool:
     try:
-        parts = urlsplit(url)
+        parts = _parts(url)
         _ = parts.port
     except ValueError:
         return False

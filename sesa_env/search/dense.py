@@ -69,7 +69,7 @@ class DenseRetriever:
     Args:
         directory: where the index stands.
         corpus: the passages that were encoded.
-        device: what the encoder runs on; see `make_encoder`.
+        device: what the encoder runs on (see `make_encoder`), and a "flat" index (see `FaissIndex`).
 
     Attributes:
         corpus: the passages.
@@ -98,7 +98,8 @@ class DenseRetriever:
             self.fingerprint = _fingerprint(manifest)
             vectors = self.directory / "vectors.faiss"
             self.rows = map_vectors(vectors, len(corpus), int(manifest["dimension"]))
-            self._index = FaissIndex(self.directory, vectors, self.rows, self.settings.faiss)
+            self._index = FaissIndex(self.directory, vectors, self.rows, self.settings.faiss, device)
+        self._device = device
         self.encoder = make_encoder(self.settings.encoder, self.settings.dtype, device)
         if self.encoder.dimension != self.rows.shape[1]:
             raise StoreError(
@@ -123,7 +124,8 @@ class DenseRetriever:
         settings = replace(self.settings, faiss=replace(self.settings.faiss, **changes))
         other = self.__class__.__new__(self.__class__)
         vars(other).update(vars(self), settings=settings)
-        other._index = FaissIndex(self.directory, self.directory / "vectors.faiss", self.rows, settings.faiss)
+        vectors = self.directory / "vectors.faiss"
+        other._index = FaissIndex(self.directory, vectors, self.rows, settings.faiss, self._device)
         other.fingerprint = hashlib.sha256(json.dumps([self.fingerprint, settings.as_json()]).encode()).hexdigest()
         return other
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from sesa_env.errors import ConfigError
 from sesa_env.plain import build
 from sesa_env.search.ranking import Ranked, in_order
+from sesa_env.search.torch_flat import TorchFlat, gpu_there
 from sesa_env.search.vectors import Rows, blocks, import_faiss
 
 KINDS = ("flat", "sq8", "hnsw", "ivfpq")
@@ -36,7 +37,7 @@ class FaissSettings:
         lists: into how many lists "ivfpq" divides the passages; 0 takes four times the square root of their number.
         probes: how many of the lists a query looks into, at least 1.
         code_bytes: bytes a passage in the lists; 0 takes an eighth of the vectors' length.
-        rescore: for "sq8" and "ivfpq", for how many times k candidates the exact score is worked out, at least 1.
+        rescore: for "sq8" and "ivfpq", and on a GPU, for how many times k candidates the exact score is worked out, at least 1.
     """
 
     kind: str = "flat"
@@ -151,12 +152,18 @@ class FaissIndex:
         vectors: the vectors' file.
         rows: the same, mapped: shape (passages, dimension).
         settings: what it was built with; those of search may be others.
+        device: where "flat" searches: "cpu", by FAISS; "cuda", by torch; "auto" takes a GPU where there is one. The other kinds
+            search on the CPU.
     """
 
-    def __init__(self, directory: Path, vectors: Path, rows: Rows, settings: FaissSettings) -> None:
+    def __init__(self, directory: Path, vectors: Path, rows: Rows, settings: FaissSettings, device: str = "cpu") -> None:
         faiss = import_faiss()
         self._rows, self._settings = rows, settings
         self._flat = self._index = faiss.read_index(str(vectors), faiss.IO_FLAG_MMAP_IFC)
+        on_gpu = settings.kind == "flat" and (device not in {"auto", "cpu"} or (device == "auto" and gpu_there()))
+        self._candidates = on_gpu or settings.kind in {"sq8", "ivfpq"}
+        if on_gpu:
+            self._index = TorchFlat(rows, "cuda" if device == "auto" else device)
         if settings.kind != "flat":
             self._index = faiss.read_index(str(directory / _FILES[settings.kind]), faiss.IO_FLAG_MMAP_IFC)
         if settings.kind == "hnsw":
@@ -171,13 +178,12 @@ class FaissIndex:
         """Returns at most k hits of each query; queries have shape (any, dimension)."""
         if not len(queries):
             return []
-        compressed = self._settings.kind in {"sq8", "ivfpq"}
-        wanted = min((k * self._settings.rescore if compressed else k) + _MORE, len(self._rows))
+        wanted = min((k * self._settings.rescore if self._candidates else k) + _MORE, len(self._rows))
         scores, places = self._index.search(np.ascontiguousarray(queries, np.float32), wanted)
         answers = []
         for query, own_scores, own_places in zip(queries, scores, places, strict=True):
             found = own_places >= 0  # FAISS fills up with -1
-            exact = self._exact(query, own_places[found]) if compressed else own_scores[found]
+            exact = self._exact(query, own_places[found]) if self._candidates else own_scores[found]
             answers.append(in_order(exact, own_places[found], k))
         return answers
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from sesa_env.errors import ConfigError, StoreError
-from sesa_env.search import vectors
+from sesa_env.search import faiss_index, torch_flat, vectors
 from sesa_env.search.counts import indexed_text
 from sesa_env.search.dense import DenseRetriever, DenseSettings, build_dense
 from sesa_env.search.encoder import legible, make_encoder, prefixes
-from sesa_env.search.faiss_index import KINDS, FaissSettings
+from sesa_env.search.faiss_index import KINDS, FaissIndex, FaissSettings
 from sesa_env.search.ranking import Ranker
 
 from . import toy_encoder
@@ -96,6 +96,26 @@ def test_more_effort_finds_more(tmp_path, corpus):
     exact = flat.search(queries, 10)
     assert share(exact, poor.search(queries, 10)) < share(exact, rich.search(queries, 10)) == 1.0
     assert rich.fingerprint != poor.fingerprint
+
+
+@pytest.mark.parametrize("rows_at_once", [2**20, 64])
+def test_torch_answers_as_faiss(corpus, tmp_path, monkeypatch, rows_at_once):
+    pytest.importorskip("torch")
+    monkeypatch.setattr(torch_flat, "ROWS_AT_ONCE", rows_at_once)
+    monkeypatch.setattr(torch_flat, "QUERIES_AT_ONCE", 7)
+    monkeypatch.setattr(faiss_index, "TorchFlat", lambda rows, device: torch_flat.TorchFlat(rows, "cpu"))
+    flat, queries = build_dense(tmp_path / "dense", corpus, settings("flat")), template_queries(60)
+    asked = toy_encoder.make().encode_queries(queries)
+    by_torch = FaissIndex(tmp_path / "dense", tmp_path / "dense" / "vectors.faiss", flat.rows, flat.settings.faiss, "cuda")
+    for k in (1, 3, 10, 900):
+        for one, other in zip(flat.rank(queries, k), by_torch.rank(asked, k), strict=True):
+            assert one[0] == pytest.approx(other[0], abs=2e-6)
+            assert len(other[1]) == min(k, 700)
+            assert share_of_places(one[1], other[1]) > 0.9  # ties of rounding apart
+
+
+def share_of_places(one, other):
+    return len(np.intersect1d(one, other)) / len(one)
 
 
 def test_vectors_are_a_flat_faiss_index(corpus, tmp_path):
