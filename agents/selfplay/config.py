@@ -42,9 +42,9 @@ class QuestionConfig:
 
     per_update: int = 16
     """Questions of one update; each is played by `rules.group_size` Solver rollouts."""
-    proposals: int | None = None
-    """Challenger rollouts of one update, at most: it proposes until the batch is full. None: as many as `per_update`, whatever
-    comes of them."""
+    proposals: int = 1
+    """Challenger rollouts for each question of an update, at most: it proposes until the batch is full. With 1, as the paper's,
+    each target has its slot."""
     hops: tuple[int, ...] = (1, 1, 1)
     """How often targets of one, two, three and more hops are drawn, one against the other."""
     source: str = "challenger"
@@ -82,20 +82,16 @@ class QuestionConfig:
             _at_least(f"questions.{name}", getattr(self, name), least)
         if min(self.hops, default=0) < 0 or not any(self.hops):
             raise ConfigError(f"questions.hops: expected weights of 0 or more, one of them above 0; got {self.hops}")
-        if self.proposals is not None:
-            _at_least("questions.proposals", self.proposals, self.per_update)
-        if self.per_update % self.per_target or self.at_most % self.per_target:
-            raise ConfigError(
-                f"questions.per_update and proposals: expected multiples of per_target, {self.per_target}; got "
-                f"{self.per_update} and {self.at_most}"
-            )
+        _at_least("questions.proposals", self.proposals, 1)
+        if self.per_update % self.per_target:
+            raise ConfigError(f"per_update: expected a multiple of per_target, {self.per_target}; got {self.per_update}")
         if self.baseline == "target" and self.per_target < 2:
             raise ConfigError('questions.per_target: expected at least 2 with baseline "target", which compares them; got 1')
 
     @property
     def at_most(self) -> int:
         """Challenger rollouts of one update, at most."""
-        return self.per_update if self.proposals is None else self.proposals
+        return self.per_update * self.proposals
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,23 @@ from agents.selfplay.held_out import HELD_OUT, is_held_out, mark_held_out
 from agents.selfplay.judging import judged
 from agents.selfplay.lessons import challenger_rewards, challenger_samples, solver_samples
 from agents.selfplay.pool import Posed, ReplayPool
-from agents.selfplay.posing import DUPLICATE, Proposal, ReadyQuestions, Recent, Slot, mark_duplicates, slots_of
+from agents.selfplay.posing import (
+    DUPLICATE,
+    Proposal,
+    ReadyQuestions,
+    Recent,
+    Slot,
+    draw_targets,
+    mark_duplicates,
+    slots_of,
+    until_full,
+)
 from agents.selfplay.presets import configure
 from agents.selfplay.row import posing_row, solving_row
 from agents.selfplay.solving import Solved
 from sesa_env.corpus.miniwiki import BENCHMARKS
 from sesa_env.corpus.miniwiki.forms import Chain, Step
+from sesa_env.errors import ConfigError
 from sesa_env.game import SearchGame
 from sesa_env.players.turns import question_turn, search_turn
 from sesa_env.types import Attempt, Question, Target
@@ -166,36 +177,65 @@ def test_a_batch_is_filled_with_each_new_question_once_and_with_replayed_ones():
         proposal("b"),
         proposal(reason="words"),
     ]
-    slots = slots_of(proposals, pool, config(), 0)
+    slots = slots_of(proposals, pool, config(per_update=5), 0)
     assert [slot.posed.question.text for slot in slots[:3]] == ["a", "b", "old"]
     assert [slot.proposal for slot in slots] == [0, 3, None, None, None]
     assert {slot.posed.question.text for slot in slots} <= {"a", "b", "old"}
     assert [item.question.text for item in pool.items] == ["old", "a", "b"]
 
 
+def test_the_challenger_proposes_until_the_batch_is_full():
+    two = config(per_update=2, proposals=3)
+    proposals = [proposal("a"), proposal(reason="words"), proposal("b"), proposal(reason="words"), proposal("c")]
+    assert two.questions.at_most == 6
+    assert until_full(proposals, two.questions) == proposals[:3]
+    assert until_full(proposals, config(per_update=4).questions) == proposals
+    slots = slots_of(until_full(proposals, two.questions), ReplayPool(), two, 0)
+    assert [slot.proposal for slot in slots] == [0, 2]
+
+
+def test_a_group_of_one_target_is_kept_whole_and_what_it_has_too_much_is_not_played():
+    four = config(per_update=4, proposals=2, per_target=4, baseline="target")
+    proposals = [proposal(letter) for letter in "abc"] + [proposal(reason="words")] + [proposal(letter) for letter in "defgh"]
+    kept = until_full(proposals, four.questions)
+    assert kept == proposals[:8]
+    assert [slot.proposal for slot in slots_of(kept, ReplayPool(), four, 0)] == [0, 1, 2, 4]
+
+
+def test_targets_are_drawn_by_their_hops():
+    world = make_world("miniwiki", seed=1000, size=600, n_questions=0, n_targets=30)
+    drawn = draw_targets(world, config(hops=(3, 2, 1)), 0, 60)
+    assert Counter(target.hops for target in drawn) == {1: 30, 2: 20, 3: 10}
+    assert {target.hops for target in draw_targets(world, config(hops=(0, 1)), 0, 25)} == {2}
+    with pytest.raises(ConfigError, match="none of them of hops"):
+        draw_targets(world, config(hops=(0, 0, 0, 1)), 0, 1)
+    with pytest.raises(ConfigError, match="weights of 0 or more"):
+        config(hops=(0, 0))
+
+
 def test_after_a_reset_older_questions_stand_in_until_there_is_a_new_one():
     pool = ReplayPool(reset_every=1)
     pool.add([posed("old")])
     pool.begin(5)
-    slots = slots_of([proposal(reason="words")] * 3, pool, config(), 5)
+    slots = slots_of([proposal(reason="words")] * 3, pool, config(per_update=3), 5)
     assert [slot.posed.question.text for slot in slots] == ["old"] * 3
     pool.begin(6)
-    slots = slots_of([proposal("a"), proposal(reason="words")], pool, config(), 6)
+    slots = slots_of([proposal("a"), proposal(reason="words")], pool, config(per_update=2), 6)
     assert [slot.posed.question.text for slot in slots] == ["a", "a"]
 
 
 def test_ready_questions_stand_in_before_the_first_valid_one():
     world = make_world("miniwiki", seed=1000, size=600, n_questions=0)
     ready = ReadyQuestions(world, config())
-    slots = slots_of([proposal(reason="words")] * 4, ReplayPool(), config(), 0, ready)
+    slots = slots_of([proposal(reason="words")] * 4, ReplayPool(), config(per_update=4), 0, ready)
     assert len(slots) == 4
     assert all(slot.ready and slot.proposal is None and slot.posed.evidence for slot in slots)
     assert not any(is_held_out(world, slot.posed.question) for slot in slots)
-    again = slots_of([proposal(reason="words")] * 4, ReplayPool(), config(), 1, ready)
+    again = slots_of([proposal(reason="words")] * 4, ReplayPool(), config(per_update=4), 1, ready)
     assert {slot.posed.question.text for slot in slots}.isdisjoint(slot.posed.question.text for slot in again)
     pool = ReplayPool()
     pool.add([posed("old")])
-    assert [slot.ready for slot in slots_of([proposal(reason="words")], pool, config(), 2, ready)] == [False]
+    assert [slot.ready for slot in slots_of([proposal(reason="words")], pool, config(per_update=1), 2, ready)] == [False]
 
 
 def test_the_oracles_stream_is_balanced_over_the_seven_benchmarks_in_their_wordings():
@@ -217,7 +257,7 @@ def test_skillrls_set_is_finite_and_narrower():
 
 
 def test_a_question_about_the_test_half_is_refused_and_earns_what_an_invalid_one_does():
-    settings = configure("small", seed=0)
+    settings = configure("small", seed=0, settings=[{"world_options": {"relations": 40, "zipf": 0.7}}])
     world = make_world(settings.world, **settings.world_options)
     target = next(one for one in world.targets if one.answer == "1833" and one.hops == 1)
     graph = world.graph
