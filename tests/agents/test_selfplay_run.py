@@ -69,7 +69,8 @@ def test_a_run_leaves_metrics_policies_a_bank_and_its_configuration(finished):
     assert [row["step"] for row in rows] == [0, 1, 2]
     assert spent(rows)["rollouts"] == budget(small(updates=3))["rollouts"]
     for row in rows:
-        assert row["valid"] + sum(row["rejected"].values()) == row["proposed"] == 4
+        assert row["valid"] + sum(row["rejected"].values()) == row["proposed"]
+        assert 4 <= row["proposed"] <= 8
         assert sum(row["solve_rates"]) == row["questions"] == 4
         assert row["solver_tokens_sampled"] > 0
         assert row["solve_s"] > 0
@@ -258,7 +259,8 @@ def test_a_run_on_real_benchmarks(tmp_path):
     assert main(arguments) == 0
     assert json.loads((tmp_path / "run" / "config.json").read_text())["world_options"] == {"data": str(data.parent)}
     row = read_metrics(tmp_path / "run")[0]
-    assert (row["proposed"], row["ready"]) == (2, 0)
+    assert 2 <= row["proposed"] <= 4
+    assert row["ready"] == 0
     assert (tmp_path / "run" / "solver" / "model.safetensors").exists()
 
 
@@ -345,7 +347,8 @@ def test_the_command_line_trains(tmp_path, capsys):
     assert main(arguments) == 0
     captured = capsys.readouterr()
     spending = json.loads(captured.out)["spent"]
-    assert (spending["proposed"], spending["bootstrap_questions"]) == (2, 0)
+    assert 2 <= spending["proposed"] <= 4
+    assert spending["bootstrap_questions"] == 0
     assert "ssp 1/1" in captured.err
 
 
