@@ -37,7 +37,7 @@ def path(tmp_path):
 
 def test_a_card_is_followed_from_its_failure_to_its_end(path):
     found = lives(path)
-    assert list(found)[0] == "seed"
+    assert next(iter(found)) == "seed"
     life = found[next(name for name in found if name != "seed")]
     assert life.failure.question == question(1)
     assert life.failure.attempt.prediction == "something else"
