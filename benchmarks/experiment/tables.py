@@ -14,6 +14,8 @@ from benchmarks.scores import Scores, Side
 from benchmarks.suites import SUITES
 from benchmarks.tables import main_table
 
+CLAIMS_TABLE = "claims"
+"""The name of the table of claims."""
 _PAPER = (
     "Paper: macro mean over the seven real benchmarks, percent, Qwen3-4B unless it says otherwise; not comparable with ours."
 )
@@ -100,7 +102,7 @@ def claims_table(judged: Sequence[Judged]) -> Table:
         "not established. The second group are controls that the paper lacks. Informative groups are those of a step.",
         _PAPER,
     )
-    return Table("claims", "The paper's claims in the built-in world", columns, groups, notes)
+    return Table(CLAIMS_TABLE, "The paper's claims in the built-in world", columns, groups, notes)
 
 
 def _claim_row(one: Judged) -> Row:
