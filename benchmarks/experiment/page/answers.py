@@ -32,7 +32,6 @@ class Place:
         evidence: by the question's number the passages that state its facts.
         failures: the failures that cards came from.
         shown: by the card's number its retrievals in training.
-        posed: what Challengers wrote.
     """
 
     passages: Pool[tuple[str, str, str]] = field(default_factory=Pool)
@@ -41,7 +40,6 @@ class Place:
     evidence: dict[int, list[int]] = field(default_factory=dict)
     failures: list[Any] = field(default_factory=list)
     shown: dict[int, list[Any]] = field(default_factory=dict)
-    posed: list[Any] = field(default_factory=list)
 
     def passage(self, passage: Passage) -> int:
         """Returns the number of a passage."""
@@ -60,7 +58,6 @@ class Place:
             "evidence": self.evidence,
             "failures": self.failures,
             "shown": self.shown,
-            "posed": self.posed,
         }
 
 

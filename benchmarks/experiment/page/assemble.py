@@ -12,6 +12,7 @@ from benchmarks.experiment.page.cards import card_numbers, cards, read_banks
 from benchmarks.experiment.page.markup import claims_html, studies_html, table_html
 from benchmarks.experiment.page.packing import packed
 from benchmarks.experiment.page.plots import plots
+from benchmarks.experiment.page.posed import posed
 from benchmarks.experiment.results import Results
 from benchmarks.records import write_file
 from benchmarks.render import Table
@@ -96,7 +97,7 @@ def collected(results: Results, most: int = MOST) -> dict[str, Any]:
     """Collects a page's data, in parts that are unpacked when they are needed.
 
     Returns:
-        JSON values by name: "plots", "cards", "answers", and "place-STUDY-SEED" with what was read in each world.
+        JSON values by name: "plots", "cards", "answers", "posed", and "place-STUDY-SEED" with what was read in each world.
     """
     main, banks = results.experiment.study(MAIN), read_banks(results)
     wanted = [(MAIN, seed) for seed in main.seeds] + [(bank.study, bank.seed) for bank in banks]
@@ -105,5 +106,6 @@ def collected(results: Results, most: int = MOST) -> dict[str, Any]:
         "plots": plots(results),
         "cards": cards(banks, places),
         "answers": answers(results, main, most, card_numbers(banks, MAIN), {seed: places[MAIN, seed] for seed in main.seeds}),
+        "posed": posed(results, main),
         **{f"place-{study}-{seed}": place.to_json() for (study, seed), place in places.items()},
     }

@@ -15,7 +15,6 @@ from sesa_env.memory.base import Failure
 from sesa_env.memory.lineage import Life, read_lives
 from sesa_env.memory.store import BankStore
 
-
 _FIELDS = {
     "b": "number of its bank", "i": "id", "d": "description", "t": "trigger", "a": "avoidance cue", "z": "queries",
     "o": "origin", "p": "1 if permanent", "s": "step", "w": "teacher", "r": "retrieved", "h": "helpful", "u": "hurt",
@@ -95,8 +94,9 @@ def _card(bank: int, life: Life, failure: int) -> dict[str, Any]:
     card, origin = life.card, life.card.provenance
     death = None if life.death is None else [life.death.step, life.death.reason]
     values = (
-        bank, card.id, card.description, card.trigger, card.avoid, card.queries, origin.origin, int(card.permanent), origin.step,
-        origin.teacher, card.retrieved, round(card.helpful, 3), round(card.hurt, 3), life.despite, failure, len(life.shown), death,
+        bank, card.id, card.description, card.trigger, card.avoid, card.queries, origin.origin, int(card.permanent),
+        origin.step, origin.teacher, card.retrieved, round(card.helpful, 3), round(card.hurt, 3), life.despite, failure,
+        len(life.shown), death,
     )  # fmt: skip
     return dict(zip(_FIELDS, values, strict=True))
 

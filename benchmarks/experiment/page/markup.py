@@ -13,10 +13,10 @@ _HEADS = (
     ("Claim", ""), ("Verdict", ""), ("Ours", _NUMBER), ("Interval", ""), ("95 %, corrected", _NUMBER), ("Paper", ""),
 )  # fmt: skip
 _NOTE = (
-    f"Differences in points of exact match, paired by world and question; intervals corrected for the number of claims (Holm): "
+    "Differences in points of exact match, paired by world and question; intervals corrected for the number of claims (Holm): "
     f"the chance of any false verdict is at most {ALPHA:.0%}. Verdicts follow from the intervals alone. Claims marked as "
-    "control are ours: the paper lacks them. The paper's numbers are of language models on the real benchmarks and not comparable with "
-    "ours."
+    "control are ours: the paper lacks them. The paper's numbers are of language models on the real benchmarks and not "
+    "comparable with ours."
 )
 _WIDTH, _HEIGHT, _MARGIN = 180, 22, 8  # of a drawn interval, in CSS pixels
 

@@ -54,22 +54,20 @@ class Replayer:
 
     Args:
         world: the world they were written in.
-        rules: fields of `GameConfig`.
+        rules: the rules, or fields of them.
     """
 
-    def __init__(self, world: World, rules: Mapping[str, Any]) -> None:
+    def __init__(self, world: World, rules: GameConfig | Mapping[str, Any]) -> None:
         self._world = replace(world, retriever=_Remembering(world.retriever))
-        self._rules = replace(build(GameConfig, rules, "rules"), group_size=1)
+        made = rules if isinstance(rules, GameConfig) else build(GameConfig, rules, "rules")
+        self._rules = replace(made, group_size=1)
 
-    def play(
-        self, tasks: Sequence[Question | Target], texts: Sequence[Sequence[str]], seeds: Sequence[int] = ()
-    ) -> list[list[Line]]:
+    def play(self, tasks: Sequence[Question | Target], texts: Sequence[Sequence[str]]) -> list[list[Line]]:
         """Plays the texts of each task.
 
         Args:
             tasks: a question for the Solver's texts, a target for the Challenger's.
             texts: what was written about each, turn by turn.
-            seeds: of the episodes; () for 0: they matter for verification alone.
 
         Returns:
             The turns of each task. Texts behind the end of an episode have the event "".
@@ -78,7 +76,7 @@ class Replayer:
         for start in range(0, len(tasks), _BATCH):
             games = [SearchGame(self._world, self._rules) for _ in tasks[start : start + _BATCH]]
             for place, game in enumerate(games, start):
-                game.reset(tasks[place], seed=seeds[place] if seeds else 0, cards=())
+                game.reset(tasks[place], cards=())
             written = texts[start : start + _BATCH]
             _play(games, written)
             lines += [_lines(game, one) for game, one in zip(games, written, strict=True)]
