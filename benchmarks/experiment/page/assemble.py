@@ -20,8 +20,8 @@ from benchmarks.render import Table
 PAGE = "report.html"
 MOST = 20_000
 """Attempts whose transcripts a page holds, at most: some megabytes."""
-_TEMPLATES = Path(__file__).parent / "templates"
-_SCRIPTS = (
+TEMPLATES = Path(__file__).parent / "templates"
+SCRIPTS = (
     "dom",
     "inflate",
     "data",
@@ -81,11 +81,11 @@ def filled(template: str, parts: Mapping[str, str]) -> str:
 
 
 def _template(name: str) -> str:
-    return (_TEMPLATES / name).read_text(encoding="utf-8")
+    return (TEMPLATES / name).read_text(encoding="utf-8")
 
 
 def _script() -> str:
-    return "\n".join(_template(f"{name}.js") for name in _SCRIPTS)
+    return "\n".join(_template(f"{name}.js") for name in SCRIPTS)
 
 
 def _data(results: Results, most: int) -> Iterator[str]:

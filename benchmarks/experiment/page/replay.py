@@ -55,12 +55,15 @@ class Replayer:
     Args:
         world: the world they were written in.
         rules: the rules, or fields of them.
+
+    Attributes:
+        rules: the rules, of one attempt at a question.
     """
 
     def __init__(self, world: World, rules: GameConfig | Mapping[str, Any]) -> None:
         self._world = replace(world, retriever=_Remembering(world.retriever))
         made = rules if isinstance(rules, GameConfig) else build(GameConfig, rules, "rules")
-        self._rules = replace(made, group_size=1)
+        self.rules = replace(made, group_size=1)
 
     def play(self, tasks: Sequence[Question | Target], texts: Sequence[Sequence[str]]) -> list[list[Line]]:
         """Plays the texts of each task.
@@ -74,7 +77,7 @@ class Replayer:
         """
         lines: list[list[Line]] = []
         for start in range(0, len(tasks), _BATCH):
-            games = [SearchGame(self._world, self._rules) for _ in tasks[start : start + _BATCH]]
+            games = [SearchGame(self._world, self.rules) for _ in tasks[start : start + _BATCH]]
             for place, game in enumerate(games, start):
                 game.reset(tasks[place], cards=())
             written = texts[start : start + _BATCH]

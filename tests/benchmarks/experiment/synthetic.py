@@ -1,4 +1,4 @@
-"""An experiment's directory without any training: real worlds and banks, made-up answers and metrics, as large as is asked for."""
+"""An experiment's directory without any training: real worlds and banks, made-up answers and metrics, of any size."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,10 +37,8 @@ def experiment(questions: int, seeds: int = 2, tails: bool = True) -> Experiment
         "main", "The arms", arms, tuple(range(seeds)), (2, 4), questions, settings=world,
         controls={"sesa": ("shuffled", "irrelevant")},
     )  # fmt: skip
-    maps = [
-        Study(f"tail-{size}", f"{size} relations", arms, (0, 1), (2, 4), 2, settings={"world_options": {"size": 300, "relations": size}})
-        for size in (20, 40)
-    ]  # fmt: skip
+    sizes = {f"tail-{size}": {"world_options": {"size": 300, "relations": size}} for size in (20, 40)}
+    maps = [Study(name, name, arms, (0, 1), (2, 4), 2, settings=settings) for name, settings in sizes.items()]
     return Experiment("synthetic", "quick", (main, *(maps if tails else ())))
 
 
@@ -97,7 +95,7 @@ def _draft(question: Question) -> CardDraft:
 
 def _bank(path: Path, cell: Cell) -> list[str]:
     """A bank in which cards were born of failures, shown, and evicted; returns the ids of those that live."""
-    world = _world(cell)
+    world = world_of(cell)
     asked = take_questions(world, "nq", 6, cell.seed)
     config = MemoryConfig(consolidate_every=1, consolidate_min=1, evict_after=1)
     with SkillBank.open(path, config) as bank:
@@ -122,7 +120,7 @@ def _bank(path: Path, cell: Cell) -> list[str]:
         return [card.id for card in bank.cards()]
 
 
-def _world(cell: Cell) -> dict:
+def world_of(cell: Cell) -> dict:
     options = {name: value for name, value in cell.config["world_options"].items() if name not in ("n_targets", "n_questions")}
     return {"name": "miniwiki", "options": {**options, "split": "test", "n_questions": 0, "n_targets": 0}}
 
@@ -143,7 +141,7 @@ def _evaluation(made: Experiment, study: Study, stage: int, root: Path, banks: d
     for cell in study.cells(made.training):
         if cell.arm == "base" and not last:
             continue
-        world, cards = _world(cell), banks.get((cell.study, cell.seed), [])
+        world, cards = world_of(cell), banks.get((cell.study, cell.seed), [])
         modes = ("off", *(("on", *(study.controls.get(cell.arm, ()) if last else ())) if cell.arm in WITH_BANK else ()))
         for benchmark in BENCHMARKS:
             asked = take_questions(world, benchmark, study.questions, cell.seed)

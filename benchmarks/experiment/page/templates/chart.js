@@ -22,11 +22,12 @@ function ticks(low, high, count, least = 0) {
 
 const short = (value) => (Math.abs(value) >= 10000 ? value.toExponential(0) : String(Number(value.toPrecision(4))));
 
-function lineChart({ title, xLabel, series, colours, bottom = null }) {
-  const values = series.flatMap((one) => [...one.low, ...one.high]).filter((value) => value !== null);
+// `beside`: other series that share the scale, so that two charts can be compared by eye.
+function lineChart({ title, xLabel, series, colours, beside = series }) {
+  const values = [...series, ...beside].flatMap((one) => [...one.low, ...one.high]).filter((value) => value !== null);
+  if (!values.length) return el("figure", { class: "chart" }, el("figcaption", {}, title), el("p", { class: "note" }, "Nothing to show: no arm that is shown has it."));
   const xs = series.flatMap((one) => one.x), last = Math.max(...xs, 1), first = Math.min(...xs, last);
-  let low = bottom === null ? Math.min(...values) : Math.min(bottom, ...values), high = Math.max(...values, low);
-  if (high === low) { high += 1; }
+  const low = Math.min(...values), top = Math.max(...values), high = top === low ? low + 1 : top;
   const x = (value) => LEFT + ((value - first) / (last - first || 1)) * (WIDTH - LEFT - RIGHT);
   const y = (value) => TOP + (1 - (value - low) / (high - low)) * (HEIGHT - TOP - BOTTOM);
   const path = (one, which) => one.x.map((at, n) => (one[which][n] === null ? null : `${x(at).toFixed(1)},${y(one[which][n]).toFixed(1)}`)).filter(Boolean);

@@ -18,11 +18,19 @@ function fill(node, attributes, children) {
 const el = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
 const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 
+let made = 0;
+
+// A control under its label, tied together by name.
+function field(label, control) {
+  control.id = `control-${made += 1}`;
+  return el("div", { class: "field" }, el("label", { for: control.id }, label), control);
+}
+
 // A choice with a label; `options` are [value, text] pairs.
 function choice(label, options, value, onchange) {
   const select = el("select", { onchange: () => onchange(select.value) }, options.map(([key, text]) => el("option", { value: key }, text)));
   select.value = value;
-  return el("label", {}, label, select);
+  return field(label, select);
 }
 
 function searchBox(label, onchange) {
@@ -31,7 +39,7 @@ function searchBox(label, onchange) {
     type: "search",
     oninput: () => { clearTimeout(waiting); waiting = setTimeout(() => onchange(input.value.trim().toLowerCase()), 120); },
   });
-  return el("label", {}, label, input);
+  return field(label, input);
 }
 
 const signed = (value, digits = 1) => (value > 0 ? "+" : value < 0 ? "\u2212" : "") + Math.abs(value).toFixed(digits);

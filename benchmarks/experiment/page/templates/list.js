@@ -1,5 +1,5 @@
 // A list that shows its first entries, and more when asked: thousands of them cost nothing until they are looked at.
-const PAGE_SIZE = 40;
+const PAGE_SIZE = 20;
 
 // `entry(item)` returns {link, head, under, side}.
 function growingList(label, entry) {

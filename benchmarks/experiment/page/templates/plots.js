@@ -16,7 +16,7 @@ async function startPlots(body) {
     const modes = { off: "Off: the weights alone", on: "On: with the bank" };
     curves.replaceChildren(...Object.entries(modes).map(([mode, title]) => lineChart({
       title: `${title}, exact match, percent`, xLabel: "updates", colours: data.colours,
-      series: visible(data.curves[state.study].filter((one) => one.mode === mode)),
+      series: visible(data.curves[state.study].filter((one) => one.mode === mode)), beside: visible(data.curves[state.study]),
     })));
     const metrics = Object.keys(data.training[state.study]);
     if (!metrics.includes(state.metric)) state.metric = metrics.includes("solve_rate") ? "solve_rate" : metrics[0];
