@@ -257,6 +257,8 @@ def test_paper_has_the_claims_and_tables_and_not_the_browsers(open_page, small):
     page.locator("#plots").scroll_into_view_if_needed()
     page.locator("#plots .legend button").first.wait_for()
     page.emulate_media(media="print")
+    page.set_viewport_size({"width": 718, "height": 1050})  # A4 less its margins
+    assert page.evaluate("document.documentElement.scrollWidth") <= 718
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert [page.locator(f"#{name}").is_visible() for name in ("claims", "tables", "plots", "cards", "transcripts")] == [
         True, True, True, False, False,
