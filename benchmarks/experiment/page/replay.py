@@ -7,11 +7,13 @@ from typing import Any
 from sesa_env.game import GameConfig, SearchGame
 from sesa_env.plain import build
 from sesa_env.play import step
+from sesa_env.protocol import parse_turn
 from sesa_env.search.base import Retriever
-from sesa_env.types import Passage, Question, SearchCall, Target
+from sesa_env.types import Passage, Question, Target
 from sesa_env.worlds import World
 
 _BATCH = 256  # games in lock-step
+_SEARCH = frozenset({"search"})
 CUT_OFF = "cut_off"
 """The event of a last turn that the rules would have let go on: the token budget ended it."""
 
@@ -97,17 +99,15 @@ def _play(games: Sequence[SearchGame], texts: Sequence[Sequence[str]]) -> None:
 
 
 def _lines(game: SearchGame, texts: Sequence[str]) -> list[Line]:
-    state = game.state
-    turns = state.transcript[: len(texts)]
-    searches = iter(_searches(game))
-    lines = [Line(turn.text, turn.event, next(searches).passages if turn.event == "search" else ()) for turn in turns]
+    turns = game.state.transcript[: len(texts)]
+    lines = [Line(turn.text, turn.event, _found(game, turn.text) if turn.event == "search" else ()) for turn in turns]
     lines += [Line(text, "") for text in texts[len(lines) :]]
-    if game.actor is not None and game.question is state.task and lines:
+    if game.actor is not None and game.question is game.state.task and lines:
         lines[-1] = replace(lines[-1], event=CUT_OFF)
     return lines
 
 
-def _searches(game: SearchGame) -> Sequence[SearchCall]:
-    if game.attempts:
-        return game.attempts[0].searches
-    return game.state.seat.searches if game.state.seat is not None else ()
+def _found(game: SearchGame, text: str) -> tuple[Passage, ...]:
+    """Looks up what a search brought; the retriever remembers."""
+    query = parse_turn(text, _SEARCH).content
+    return tuple(game.world.retriever.search([query], game.config.top_k)[0])
