@@ -63,7 +63,7 @@ async function startAnswers(body, card = null) {
   const chip = card === null ? "" : el("button", { type: "button", onclick: () => { location.hash = "#transcripts"; startAnswers(body); } }, `Card: ${cards[card] ? cards[card].d : card} \u00d7`);
   put(body, ...(data.shown < data.attempts.length ? [el("p", { class: "note" }, `${plural(data.shown, "transcript")} of ${plural(data.attempts.length, "answer")} are in this file: of each benchmark and seed the same number of questions, the first ones. Every answer is in records/ beside it.`)] : []),
     el("div", { class: "controls", role: "search", "aria-label": "Transcripts" }, chip,
-      searchBox("Search questions and answers", set("text")),
+      searchBox("Search answers", set("text")),
       choice("Arm", [all("all arms"), ...options(arms)], state.arm, set("arm")),
       modes.length ? choice("Bank", modes.map((mode) => [mode, `Off against ${mode === "on" ? "On" : mode}`]), state.mode, set("mode")) : "",
       choice("From Off", [all("any change"), ...Object.entries(FLIPS)], state.flip, set("flip")),
