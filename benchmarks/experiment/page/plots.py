@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.selfplay.metrics import scalars
-from benchmarks.experiment.design import MAIN, Study
+from benchmarks.experiment.design import MAIN, Study, training_config
 from benchmarks.experiment.figures import COLOURS, by_stage, smooth
-from benchmarks.experiment.regime import BEFORE, regime_cells
+from benchmarks.experiment.regime import BEFORE, Cell, fit, predict, regime_cells
 from benchmarks.experiment.results import Results
 from benchmarks.stats import Estimate
 from sesa_env.validity import REJECT_REASONS
@@ -118,17 +118,30 @@ def _regime(results: Results) -> dict[str, Any] | None:
     cells = regime_cells(results)
     if len({cell.relations for cell in cells}) < 2:
         return None
+    predicted = _predicted(results, cells)
     return {
         "before": [arm for arm, _ in BEFORE],
         "cells": [
             {
                 "relations": cell.relations,
                 "updates": cell.updates,
+                "predicted": points,
                 "gains": {f"{before[0]}/{after[1]}": _points(gain) for (before, after), gain in cell.gains.items()},
             }
-            for cell in cells
+            for cell, points in zip(cells, predicted, strict=True)
         ],
     }
+
+
+def _predicted(results: Results, cells: Sequence[Cell]) -> list[float | None]:
+    """What the fitted model says that the bank adds to the same weights, in points; None where it cannot be fitted."""
+    if not all(np.isfinite(cell.start) for cell in cells):
+        return [None for _ in cells]
+    study = next(study for study in results.experiment.studies if study.name.startswith("tail-"))
+    config = training_config(next(study.cells(results.experiment.training)))
+    model, each = fit(cells, results), config.questions.per_update
+    gains = [predict(cell.relations, cell.updates * each, config.rules.group_size, model) for cell in cells]
+    return [round(100 * (on - off), 2) for off, on in gains]
 
 
 def _points(estimate: Estimate) -> list[float]:

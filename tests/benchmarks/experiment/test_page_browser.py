@@ -125,6 +125,7 @@ def test_a_search_narrows_the_list(open_page, small):
     page.locator("#transcripts").get_by_label("Search answers").fill(first)
     playwright.expect(page.locator("#transcripts .count")).not_to_contain_text(f"{before} of")
     assert set(page.locator("#transcripts .list a > span:first-child").all_inner_texts()) == {first}
+    assert not page.locator("#transcripts .more").is_visible()
 
 
 def test_a_card_is_followed_to_its_failure_and_to_a_transcript(open_page, small):
@@ -214,6 +215,7 @@ def test_plots_and_the_regime_map_answer(open_page, small):
     chart.locator("svg").hover()
     assert "update" in chart.locator(".tip").inner_text()
     before = page.locator(".heat").inner_text()
+    assert before.count("model: bank") == 4
     choose(page, "plots", "Bank", "Off")
     assert page.locator(".heat").inner_text() != before
     choose(page, "plots", "Training metric", "Rejected questions: words")
@@ -282,5 +284,7 @@ def test_ten_thousand_answers_paint_as_soon_as_few(open_page, small, large):
     few, many = (min(open_page(path).evaluate(PAINTED) for _ in range(3)) for path in (small, large))
     page = open_page(large)
     assert count_of(page, "transcripts")[1] == 2 * 7 * 103 * 7 > 10_000
-    assert page.locator("#transcripts .list a").count() <= 20
+    assert page.locator("#transcripts .list a").count() == 20
+    page.locator("#transcripts .more").click()
+    assert page.locator("#transcripts .list a").count() == 40
     assert many < 5 * few

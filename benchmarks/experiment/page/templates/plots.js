@@ -76,7 +76,8 @@ function regime(map) {
     if (!found) return el("td", {}, "\u2013");
     const [value, low, high] = found.gains[`${state.before}/${state.mode}`], sure = low > 0 || high < 0;
     const shade = `background:rgba(var(--rgb-${value < 0 ? "bad" : "good"}), ${(0.55 * Math.abs(value) / largest).toFixed(2)})`;
-    return el("td", { style: shade }, sure ? el("strong", {}, signed(value)) : signed(value), el("small", {}, `[${signed(low)}, ${signed(high)}]`));
+    return el("td", { style: shade }, sure ? el("strong", {}, signed(value)) : signed(value), el("small", {}, `[${signed(low)}, ${signed(high)}]`),
+      found.predicted === null || state.mode === "off" ? "" : el("small", {}, `model: bank ${signed(found.predicted)}`));
   }
   function draw() {
     grid.replaceChildren(el("table", { class: "heat" }, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Relations \\ updates"), stages.map((stage) => el("th", { scope: "col" }, String(stage))))),
@@ -86,6 +87,6 @@ function regime(map) {
   holder.append(el("h3", {}, "The regime map: where a skill memory pays"), el("div", { class: "controls" },
     choice("SESA over", map.before.map((name) => [name, name]), state.before, (value) => { state.before = value; draw(); }),
     choice("Bank", [["on", "On"], ["off", "Off"]], state.mode, (value) => { state.mode = value; draw(); })), grid,
-  el("p", { class: "note" }, "Points of exact match, macro mean, with 95 % intervals; bold where the interval leaves out zero."));
+  el("p", { class: "note" }, "Points of exact match, macro mean, with 95 % intervals; bold where the interval leaves out zero. Model: what the fitted model of exploration and cards predicts the bank to add to the same weights."));
   return holder;
 }

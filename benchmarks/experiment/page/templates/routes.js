@@ -42,8 +42,14 @@ function startRoutes() {
   }, { rootMargin: "600px" });
   for (const name of Object.keys(STARTS)) near.observe(document.getElementById(name));
   const links = new Map([...document.querySelectorAll("nav a")].map((link) => [link.hash.slice(1), link]));
+  const mark = (section) => {
+    for (const [name, link] of links) {
+      if (name === section) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
+    }
+  };
   const seen = new IntersectionObserver((entries) => {
-    for (const entry of entries) if (entry.isIntersecting) for (const [name, link] of links) link.toggleAttribute("aria-current", name === entry.target.id);
+    for (const entry of entries) if (entry.isIntersecting) mark(entry.target.id);
   }, { rootMargin: "-20% 0px -75% 0px" });
   for (const name of links.keys()) seen.observe(document.getElementById(name));
   addEventListener("beforeprint", () => { start("plots"); });
