@@ -13,9 +13,10 @@ from sesa_env.checks import check_env
 from sesa_env.errors import SesaError
 from sesa_env.memory.cli import add_bank_commands
 from sesa_env.models import add_model_commands
-from sesa_env.records import read_episodes, replay
+from sesa_env.records import read_episodes, replayed
 from sesa_env.search.index_cli import add_index_commands
 from sesa_env.search.server.cli import add_serve_command
+from sesa_env.transcript import tell_episode
 from sesa_env.types import Role
 
 
@@ -51,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     again = commands.add_parser("replay", help="execute recorded episodes again and report the first difference")
     again.add_argument("file", help="JSONL file of episodes")
     again.add_argument("--memory", help="path of the bank, if it is another than the recorded one")
+    again.add_argument("--show", action="store_true", help="print each episode as it is executed")
     again.set_defaults(run=_replay)
 
     add_bank_commands(commands)
@@ -78,7 +80,10 @@ def _check(options: argparse.Namespace) -> int:
 def _replay(options: argparse.Namespace) -> int:
     count = 0
     for count, record in enumerate(read_episodes(options.file), 1):
-        if difference := replay(record, options.memory):
+        game, difference = replayed(record, options.memory)
+        if options.show and game is not None:
+            sys.stdout.write(f"Episode {count}\n{tell_episode(game)}\n")
+        if difference:
             sys.stdout.write(f"{options.file}, episode {count}: {difference}\n")
             return 1
     sys.stdout.write(f"{options.file}: {count} episodes replayed, no difference\n")

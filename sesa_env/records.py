@@ -176,6 +176,15 @@ def read_episodes(path: str | Path) -> Iterator[EpisodeRecord]:
 
 
 def replay(record: EpisodeRecord, memory: str | None = None) -> str:
+    """Executes an episode again, turn by turn; arguments as `replayed`.
+
+    Returns:
+        The first difference, in words; "" if there is none.
+    """
+    return replayed(record, memory)[1]
+
+
+def replayed(record: EpisodeRecord, memory: str | None = None) -> tuple[SearchGame | None, str]:
     """Executes an episode again, turn by turn.
 
     Args:
@@ -183,21 +192,22 @@ def replay(record: EpisodeRecord, memory: str | None = None) -> str:
         memory: the bank's path, if it is another than the recorded one; None takes the recorded one.
 
     Returns:
-        The first difference, in words; "" if there is none.
+        The game after its last turn that was as recorded, None where world or memory are not; and the first difference, in
+        words, "" if there is none.
     """
     setup = record.setup if memory is None else Setup(**{**vars(record.setup), "memory": memory})
     world, config, snapshot = open_setup(setup)
     if world.fingerprint != record.world:
-        return f"world: recorded {record.world}, now {world.fingerprint}"
+        return None, f"world: recorded {record.world}, now {world.fingerprint}"
     fingerprint = snapshot.fingerprint if snapshot is not None else ""
     if fingerprint != record.memory:
-        return f"memory: recorded {record.memory or 'none'}, now {fingerprint or 'none'}"
+        return None, f"memory: recorded {record.memory or 'none'}, now {fingerprint or 'none'}"
     game = SearchGame(world, config, snapshot)
     noise = None if record.noise is None else [world.corpus.find(passage_id) for passage_id in record.noise]
     if noise is not None and None in noise:
-        return f"noise: recorded {record.noise}, of which the corpus lacks some"
+        return None, f"noise: recorded {record.noise}, of which the corpus lacks some"
     game.reset(record.task, seed=record.seed, noise=noise)  # type: ignore[arg-type]  # None was just ruled out
-    return _first_difference(record, game)
+    return game, _first_difference(record, game)
 
 
 def _first_difference(record: EpisodeRecord, game: SearchGame) -> str:

@@ -27,6 +27,7 @@ from agents.selfplay.leak import leaked_cards, leaky
 from agents.selfplay.lessons import carry_over_samples, challenger_rewards, challenger_samples, solver_samples
 from agents.selfplay.metrics import BOOTSTRAP, MACHINE, METRICS, MetricsFile
 from agents.selfplay.pool import ReplayPool
+from agents.selfplay.posed import POSED, PosedFile
 from agents.selfplay.posing import Proposal, ReadyQuestions, Recent, Slot, mark_duplicates, propose, slots_of, until_full
 from agents.selfplay.row import boundary_row, learning_row, machine_row, memory_row, posing_row, solving_row
 from agents.selfplay.solving import Solved, retrieve, solve
@@ -70,6 +71,7 @@ class SelfPlay:
         updates = self.checkpoints.latest()
         self.keeper = self._open_keeper(updates)
         self.metrics = MetricsFile(out / METRICS, updates or 0)
+        self.posed = PosedFile(out / POSED, updates or 0) if posed else None
         if updates is None:
             self._begin()
         else:
@@ -125,6 +127,8 @@ class SelfPlay:
             MACHINE: machine_row(),
         }
         self.metrics.add(row)
+        if self.posed is not None:
+            self.posed.add(step, proposals)
         self.step = step + 1
         self._watch(step, proposals)
         if self.step % self.config.checkpoint_every == 0 or self.step == self.config.updates:

@@ -63,7 +63,7 @@ def _curves(results: Results, study: Study) -> "Figure":
     arms = [arm for arm in study.arms if arm in _CURVES]
     for place, mode in enumerate(("off", "on")):
         for arm in arms:
-            points = _by_stage(results, study, arm, mode)
+            points = by_stage(results, study, arm, mode)
             if points is not None:
                 stages, scores = points
                 _band(axes[place], stages, 100 * scores, arm)
@@ -74,7 +74,7 @@ def _curves(results: Results, study: Study) -> "Figure":
     return figure
 
 
-def _by_stage(results: Results, study: Study, arm: str, mode: str) -> tuple[Floats, Floats] | None:
+def by_stage(results: Results, study: Study, arm: str, mode: str) -> tuple[Floats, Floats] | None:
     """Returns the stages, the start policy as stage 0, and the macro means by seed and stage, shape (seeds, stages)."""
     columns, stages = [], []
     last = results.scores(study)
@@ -153,9 +153,9 @@ def _solve_rates(results: Results, study: Study) -> "Figure | None":
         ]
         shares = np.mean([counts / counts.sum(axis=1, keepdims=True) for counts in rows], axis=0)
         size = shares.shape[1] - 1
-        smooth = np.array([_smooth(column) for column in shares.T])
+        bands = np.array([smooth(column) for column in shares.T])
         axes.stackplot(
-            np.arange(smooth.shape[1]), smooth, colors=_ramp(size + 1), linewidth=0,
+            np.arange(bands.shape[1]), bands, colors=_ramp(size + 1), linewidth=0,
             labels=[f"{right} of {size} right" for right in range(size + 1)],
         )  # fmt: skip
         axes.set_title(arm)
@@ -195,12 +195,12 @@ def _curriculum(results: Results, study: Study) -> "Figure | None":
 
 def _training(axes: "Axes", results: Results, study: Study, arm: str, field: str) -> None:
     values = np.array(
-        [_smooth(np.array([row[field] for row in results.metrics(study, arm, seed)], dtype=float)) for seed in study.seeds]
+        [smooth(np.array([row[field] for row in results.metrics(study, arm, seed)], dtype=float)) for seed in study.seeds]
     )
     _band(axes, np.arange(values.shape[1], dtype=float), values, arm)
 
 
-def _smooth(values: Floats) -> Floats:
+def smooth(values: Floats) -> Floats:
     """The mean of each value and the `_WINDOW - 1` before it, as far as there are any."""
     sums = np.cumsum(np.insert(values, 0, 0.0))
     first = np.maximum(np.arange(len(values)) - _WINDOW + 1, 0)

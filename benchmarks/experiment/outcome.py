@@ -6,8 +6,9 @@ from benchmarks.environment import describe_environment
 from benchmarks.experiment.claims import Judged, judge_claims
 from benchmarks.experiment.design import Experiment
 from benchmarks.experiment.figures import draw_figures
+from benchmarks.experiment.page import write_page
 from benchmarks.experiment.results import Results
-from benchmarks.experiment.tables import experiment_tables
+from benchmarks.experiment.tables import CLAIMS_TABLE, experiment_tables
 from benchmarks.records import write_file, write_json
 from benchmarks.render import Table, save_table, to_markdown
 
@@ -19,7 +20,7 @@ _ONE_SEED = (
 
 
 def write_outcome(experiment: Experiment, root: Path) -> list[Table]:
-    """Makes tables, figures and the report of a finished experiment, afresh.
+    """Makes tables, figures, the report and the page of a finished experiment, afresh.
 
     Args:
         experiment: what was done.
@@ -38,6 +39,7 @@ def write_outcome(experiment: Experiment, root: Path) -> list[Table]:
     figures = draw_figures(results, root / "figures")
     write_json(root / "environment.json", describe_environment())
     write_file(root / REPORT, report_of(experiment, tables, figures, judged).encode())
+    write_page(results, judged, [table for table in tables if table.name != CLAIMS_TABLE])
     return tables
 
 

@@ -14,6 +14,8 @@ from benchmarks.scores import Scores, Side
 from benchmarks.suites import SUITES
 from benchmarks.tables import main_table
 
+CLAIMS_TABLE = "claims"
+"""The name of the table of claims."""
 _PAPER = (
     "Paper: macro mean over the seven real benchmarks, percent, Qwen3-4B unless it says otherwise; not comparable with ours."
 )
@@ -102,7 +104,7 @@ def claims_table(judged: Sequence[Judged]) -> Table:
         "questions move is a distance from 0 to 1, times 100.",
         _PAPER,
     )
-    return Table("claims", "The paper's claims in the built-in world", columns, groups, notes)
+    return Table(CLAIMS_TABLE, "The paper's claims in the built-in world", columns, groups, notes)
 
 
 def _claim_row(one: Judged) -> Row:

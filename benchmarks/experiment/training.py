@@ -15,7 +15,9 @@ from benchmarks.experiment.design import Cell, training_config
 from sesa_env.memory.whole import whole_directory
 
 FOLDER, RUN = "training", "run"
-_KEPT = ("config.json", "start.json", "metrics.jsonl", "bootstrap.json", "bank.sqlite", "finished.json", "solver")
+_KEPT = (
+    "config.json", "start.json", "metrics.jsonl", "posed.jsonl", "bootstrap.json", "bank.sqlite", "finished.json", "solver",
+)  # fmt: skip
 
 
 def stage_directory(root: Path, cell: str, updates: int) -> Path:

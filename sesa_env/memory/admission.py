@@ -21,17 +21,19 @@ class Candidate:
         card: the card.
         question: the question that it was distilled from; None for a card that comes from no question.
         passages: what was read about the question: its evidence, and what the attempt found.
+        failure: the failure that it was distilled from; None if none.
     """
 
     card: SkillCard
     question: Question | None = None
     passages: tuple[Passage, ...] = ()
+    failure: Failure | None = None
 
     @classmethod
     def of(cls, card: SkillCard, failure: Failure) -> "Candidate":
         """Makes a candidate of a card that was distilled from a failure."""
         found = (passage for call in failure.attempt.searches for passage in call.passages)
-        return cls(card, failure.question, (*failure.evidence, *found))
+        return cls(card, failure.question, (*failure.evidence, *found), failure)
 
 
 def admit(

@@ -14,7 +14,8 @@ from sesa_env.memory.card import card_text, make_card, question_key
 from sesa_env.memory.change import Change, Tombstone
 from sesa_env.memory.config import MemoryConfig
 from sesa_env.memory.door import misshapen, unfit
-from sesa_env.memory.embed import Embedder, make_embedder
+from sesa_env.memory.embed import Embedder, Vectors, make_embedder
+from sesa_env.memory.events import Event, failures, shown
 from sesa_env.memory.pending import enqueue, failures_of, most_informative
 from sesa_env.memory.recorded import settle_embedder
 from sesa_env.memory.retrieve import BankSnapshot
@@ -153,12 +154,13 @@ class SkillBank:
         done = self._store.report(self.run, "commit", step)
         if done is not None:
             return CommitReport(done["queued"], done["credited"], tuple(done["evicted"]))
-        change = Change(counters=added_up(self._shelf.cards, credit(groups, self._shelf.cards, self.config.credit)))
+        earned = credit(groups, self._shelf.cards, self.config.credit)
+        change = Change(counters=added_up(self._shelf.cards, earned), events=shown(step, groups))
         new = failures_of(step, groups, self.config)
         before = self._store.failed(self.run, [question_key(failure.question.text) for failure in new])
         change.queue = enqueue(self._shelf.pending, new, before, self.config)
         change.failed = {key: before.get(key, 0) + 1 for key in (question_key(failure.question.text) for failure in new)}
-        change.evicted = self._shelf.evicted(change, step)
+        self._shelf.evict(change, step)
         report = CommitReport(
             queued=len({failure.id for failure in new} & {failure.id for failure in change.queue}),
             credited=len(change.counters),
@@ -227,7 +229,8 @@ class SkillBank:
         added, rejected = self._shelf.admit(offered, step)
         consumed = {failure.id for failure in failures}
         change = Change(added=added, queue=[failure for failure in self._shelf.pending if failure.id not in consumed])
-        change.evicted = self._shelf.evicted(change, step)
+        change.events = _origins(step, offered, added)
+        self._shelf.evict(change, step)
         report = ConsolidationReport(
             due=True,
             failures=len(failures),
@@ -276,8 +279,8 @@ class SkillBank:
         """
         admitted, rejected = self._shelf.admit(candidates, self.last_step)
         added = admitted[:limit]
-        change = Change(added=added)
-        change.evicted = self._shelf.evicted(change, self.last_step)
+        change = Change(added=added, events=_origins(self.last_step, candidates, added))
+        self._shelf.evict(change, self.last_step)
         if added:
             self._write(change)
         return ConsolidationReport(
@@ -310,7 +313,7 @@ class SkillBank:
         entering = [card for card, _ in (*change.added, *change.edited)]
         if counters:
             change.counters = {card.id: Counters(card.retrieved, card.helpful, card.hurt) for card in entering}
-        change.evicted = self._shelf.evicted(change, self.last_step)
+        self._shelf.evict(change, self.last_step)
         return change, tuple(card.id for card in cards if card.id not in {card.id for card in entering})
 
     def carry_out(self, change: Change) -> None:
@@ -327,6 +330,11 @@ class SkillBank:
 
     def _provenance(self, failure: Failure, step: int, teacher: str) -> Provenance:
         return Provenance("distilled", (question_key(failure.question.text),), failure.id, step, self.run, teacher)
+
+
+def _origins(step: int, offered: Sequence[Candidate], added: Sequence[tuple[SkillCard, Vectors]]) -> list[Event]:
+    entered = {card.id for card, _ in added}
+    return failures(step, (candidate.failure for candidate in offered if candidate.card.id in entered))
 
 
 def _report(data: Mapping[str, Any]) -> ConsolidationReport:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from sesa_env.memory.base import Failure, SkillCard
 from sesa_env.memory.embed import Vectors
+from sesa_env.memory.events import Event
 from sesa_env.memory.utility import Counters
 
 
@@ -38,6 +39,7 @@ class Change:
         evicted: tombstones of the cards that go.
         queue: the pending failures afterwards, oldest first; None leaves them alone.
         failed: how often a question has failed, new values by question key.
+        events: what is noted beside the content.
     """
 
     done: tuple[str, int, str] | None = None
@@ -47,3 +49,4 @@ class Change:
     evicted: list[Tombstone] = field(default_factory=list)
     queue: list[Failure] | None = None
     failed: dict[str, int] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)

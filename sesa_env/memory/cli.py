@@ -1,4 +1,4 @@
-"""The commands `sesa bank show|stats|export|import|diff`."""
+"""The commands `sesa bank show|card|stats|export|import|diff`."""
 
 import argparse
 import json
@@ -10,7 +10,9 @@ from sesa_env.errors import ConfigError, StoreError
 from sesa_env.memory.bank import SkillBank
 from sesa_env.memory.base import SkillCard
 from sesa_env.memory.exchange import FORMATS, diff, dumps, format_of, import_cards, read_cards
+from sesa_env.memory.lineage import read_lives
 from sesa_env.memory.store import BankStore
+from sesa_env.memory.telling import tell_card, tell_life
 from sesa_env.memory.utility import utility
 from sesa_env.memory.whole import whole_file
 
@@ -35,6 +37,10 @@ def add_bank_commands(subparsers: "SubParsers") -> None:
     show.add_argument("--sort", choices=sorted(_ORDERS), default="age", help="order (default: age, the oldest first)")
     show.add_argument("--limit", type=int, default=None, help="print so many cards at most")
     show.set_defaults(run=_show)
+
+    life = _command(commands, "card", "print a card's life: the failure it came from, its retrievals in training, its end")
+    life.add_argument("card", metavar="ID", help="id of the card, one that was evicted too")
+    life.set_defaults(run=_card)
 
     stats = _command(commands, "stats", "print what is in a bank, as JSON")
     stats.set_defaults(run=_stats)
@@ -71,7 +77,16 @@ def _show(options: argparse.Namespace) -> int:
         raise ConfigError(f"{options.bank} has no card {missing[0]!r}")
     chosen = [card for card in cards if not options.cards or card.id in set(options.cards)]
     for card in sorted(chosen, key=_ORDERS[options.sort])[: options.limit]:
-        sys.stdout.write(_printed(card))
+        sys.stdout.write(f"{tell_card(card)}\n")
+    return 0
+
+
+def _card(options: argparse.Namespace) -> int:
+    with BankStore(options.bank, create=False) as store:
+        lives = [life for life in read_lives(store, options.run_name or "") if life.card.id == options.card]
+    if not lives:
+        raise ConfigError(f"{options.bank} has and had no card {options.card!r}")
+    sys.stdout.write("\n".join(map(tell_life, lives)))
     return 0
 
 
@@ -130,15 +145,3 @@ def _cards_of(path: str, run: str | None) -> list[SkillCard]:
         return [card for _, card in read_cards(path)]
     with BankStore(path, create=False) as store:
         return [card for card, _ in store.cards(run or store.last_run())]
-
-
-def _printed(card: SkillCard) -> str:
-    record = f"retrieved {card.retrieved}, helpful {card.helpful:g}, hurt {card.hurt:g}"
-    origin = f"{card.provenance.origin}{', permanent' if card.permanent else ''}"
-    lines = [
-        f"{card.id}  ({origin}; {record})",
-        f"  Skill: {card.description}",
-        f"  When: {card.trigger}",
-        f"  Avoid: {card.avoid}",
-    ]
-    return "\n".join([*lines, *(f"  Search: {query}" for query in card.queries)]) + "\n\n"

@@ -11,6 +11,12 @@ SCHEMA_VERSION = 1
 # "SESA" in ASCII: marks the file as a skill bank, so that another program's database is never written to.
 APPLICATION_ID = 0x53455341
 
+EVENTS = """
+CREATE TABLE IF NOT EXISTS events (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT NOT NULL, step INTEGER NOT NULL, kind TEXT NOT NULL, record BLOB NOT NULL);
+"""
+"""The log of events. Files that are older than it get it with their next write, and are otherwise the same."""
+
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE cards (
@@ -120,7 +126,7 @@ def _create(database: sqlite3.Connection) -> None:
     with transaction(database):
         if database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             return  # another process was faster
-        for statement in _SCHEMA.split(";"):
+        for statement in (*_SCHEMA.split(";"), EVENTS):
             database.execute(statement)
         database.execute(f"PRAGMA application_id={APPLICATION_ID}")
         database.execute(f"PRAGMA user_version={SCHEMA_VERSION}")

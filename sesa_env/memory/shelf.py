@@ -10,6 +10,7 @@ from sesa_env.memory.card import card_text
 from sesa_env.memory.change import Change, Tombstone
 from sesa_env.memory.config import MemoryConfig
 from sesa_env.memory.embed import Embedder, Vectors
+from sesa_env.memory.events import died
 from sesa_env.memory.store import BankStore
 from sesa_env.memory.utility import Counters, evictions
 from sesa_env.memory.vectors import Rows
@@ -59,8 +60,8 @@ class Shelf:
         """Returns the embedding of each card."""
         return dict(zip(self.cards, self.rows.view(), strict=True))
 
-    def evicted(self, change: Change, step: int) -> list[Tombstone]:
-        """Chooses who goes once `change` is made, and writes the tombstones.
+    def evict(self, change: Change, step: int) -> None:
+        """Chooses who goes once `change` is made, and adds their tombstones to it, and a note of why each had to go.
 
         Raises:
             ConfigError: there would be more permanent cards than the cap.
@@ -71,7 +72,10 @@ class Shelf:
             raise ConfigError(f"{permanent} permanent cards do not fit under the cap of {cap}; raise MemoryConfig.cap")
         gone = evictions(after.values(), self._config, fresh={card.id for card, _ in change.added})
         vectors = self.vectors() | {card.id: vector for card, vector in (*change.edited, *change.added)} if gone else {}
-        return [Tombstone(card_id, card_text(after[card_id]), step, vectors[card_id].copy(), self._run) for card_id in gone]
+        change.evicted = [
+            Tombstone(card_id, card_text(after[card_id]), step, vectors[card_id].copy(), self._run) for card_id in gone
+        ]
+        change.events += died(step, [after[card_id] for card_id in gone], self._config)
 
     def apply(self, change: Change) -> None:
         """Does in memory what `BankStore.write` did on disk. Adding a card adds one row; nothing is embedded or rebuilt."""

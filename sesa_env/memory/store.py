@@ -17,11 +17,13 @@ from sesa_env.errors import StoreError
 from sesa_env.memory.base import Failure, Provenance, SkillCard
 from sesa_env.memory.change import Change, Tombstone
 from sesa_env.memory.embed import Vectors
-from sesa_env.memory.file import open_file, transaction
+from sesa_env.memory.events import Event, packed, unpacked
+from sesa_env.memory.file import EVENTS, open_file, transaction
 from sesa_env.memory.record import failure_from_json, failure_to_json
 from sesa_env.memory.whole import whole_file
 
-# What the digest covers, in an order that is the content's own and not the file's.
+# What the digest covers, in an order that is the content's own and not the file's. The log of events is no content: nothing
+# depends on it, and a bank that was written without it has the same digest.
 _CONTENT = {
     "cards": "SELECT id, description, trigger, avoid, queries, permanent, provenance, hex(vector) FROM cards ORDER BY seq",
     "counters": "SELECT run, card, retrieved, helpful, hurt FROM counters ORDER BY run, card",
@@ -93,6 +95,13 @@ class BankStore:
         found = ((key, self._db.execute(query, (run, key)).fetchone()) for key in questions)
         return {key: int(row[0]) for key, row in found if row is not None}
 
+    def events(self) -> list[tuple[str, Event]]:
+        """Reads the log of all runs, oldest first, each event with the run that it happened in; [] in a file without one."""
+        if not self._db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'events'").fetchone()[0]:
+            return []
+        rows = self._db.execute("SELECT run, step, kind, record FROM events ORDER BY seq")
+        return [(run, unpacked(step, kind, record)) for run, step, kind, record in rows]
+
     def report(self, run: str, kind: str, step: int) -> dict[str, Any] | None:
         """Reads the report of a step boundary that was written before, or None.
 
@@ -159,6 +168,7 @@ class BankStore:
                 self._db.execute("INSERT OR REPLACE INTO meta VALUES ('run', ?)", (run,))
                 self._write_cards(change, run)
                 self._write_queue(change, run)
+                self._write_events(change, run)
                 if change.done is not None:
                     self._db.execute("INSERT INTO steps VALUES (?, ?, ?, ?)", (run, *change.done))
         except sqlite3.Error as error:
@@ -203,6 +213,12 @@ class BankStore:
         self._db.executemany("DELETE FROM pending WHERE run = ? AND id = ?", [(run, gone) for gone in sorted(known - kept)])
         new = [(run, failure.id, failure_to_json(failure)) for failure in change.queue if failure.id not in known]
         self._db.executemany("INSERT INTO pending (run, id, record) VALUES (?, ?, ?)", new)
+
+    def _write_events(self, change: Change, run: str) -> None:
+        if change.events:
+            self._db.execute(EVENTS)
+            rows = [(run, event.step, event.kind, packed(event)) for event in change.events]
+            self._db.executemany("INSERT INTO events (run, step, kind, record) VALUES (?, ?, ?, ?)", rows)
 
     def reembed(self, name: str, dimension: str, vectors: Mapping[str, Vectors], stones: Sequence[Vectors]) -> None:
         """Replaces all embeddings by another embedder's: of the cards by id, of the tombstones in order."""

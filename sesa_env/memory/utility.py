@@ -82,11 +82,16 @@ def evictions(cards: Iterable[SkillCard], config: MemoryConfig, fresh: Collectio
     """
     everyone = list(cards)
     mortal = [(place, card) for place, card in enumerate(everyone) if not card.permanent]
-    least = math.inf if config.evict_after is None else config.evict_after
-    failed = [card.id for _, card in mortal if card.retrieved >= least and utility(card) < 0]
+    failed = [card.id for _, card in mortal if has_failed(card, config)]
     excess = len(everyone) - len(failed) - config.cap
     rest = sorted((card.id in fresh, utility(card), place, card.id) for place, card in mortal if card.id not in set(failed))
     return failed + [card_id for *_, card_id in rest[: max(excess, 0)]]
+
+
+def has_failed(card: SkillCard, config: MemoryConfig) -> bool:
+    """Says whether a card's own record condemns it: a negative utility after enough retrievals."""
+    least = math.inf if config.evict_after is None else config.evict_after
+    return card.retrieved >= least and utility(card) < 0
 
 
 def _shares(attempt: Attempt, mode: str) -> list[float]:

@@ -23,6 +23,7 @@ from agents.selfplay.__main__ import train
 from agents.selfplay.checkpoint import BANK
 from agents.selfplay.config import RunConfig
 from agents.selfplay.metrics import read_metrics, reproducible
+from agents.selfplay.posed import POSED
 from agents.selfplay.presets import configure
 from sesa_env.memory.bank import SkillBank
 from sesa_env.worlds import make_world
@@ -54,9 +55,11 @@ def config(arm: str) -> RunConfig:
 
 
 def digest(out: Path) -> dict[str, str]:
-    """All that equal runs must agree in: metrics, weights of the seats, the bank."""
+    """All that equal runs must agree in: metrics, the sample of proposals, weights of the seats, the bank."""
     rows = json.dumps([reproducible(row) for row in read_metrics(out)], sort_keys=True)
     found = {"metrics": hashlib.sha256(rows.encode()).hexdigest()}
+    if (out / POSED).exists():
+        found["posed"] = hashlib.sha256((out / POSED).read_bytes()).hexdigest()
     for path in sorted(out.glob("*/model.safetensors")):
         found[path.parent.name] = hashlib.sha256(path.read_bytes()).hexdigest()
     with SkillBank.open(out / BANK, run="selfplay", create=False) as bank:

@@ -263,6 +263,23 @@ def test_records_are_written_read_and_replayed(tmp_path, mode):
     assert [replay(record) for record in records] == ["", "", ""]
 
 
+def test_the_command_shows_what_happened(tmp_path, capsys):
+    from sesa_env.cli import main
+
+    path = tmp_path / "episodes.jsonl"
+    record = play_some(make(memory="seeds"), 0)
+    write_episodes(path, [record])
+    assert main(["replay", str(path), "--show"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("Episode 1\n")
+    assert all(turn.text.strip() in text for turn in record.turns)
+    assert f"Target: {record.task.answer}" in text
+    assert "Reward of the challenger: " in text
+    passages = [line for turn in record.turns if turn.event == "search" for line in turn.observation.splitlines()]
+    assert passages
+    assert all(line in text for line in passages)
+
+
 def test_the_command_replays_and_reports_the_first_difference(tmp_path, capsys):
     from sesa_env.cli import main
 

@@ -1,0 +1,174 @@
+"""An experiment's directory without any training: real worlds and banks, made-up answers and metrics, of any size."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from agents.selfplay.posed import POSED
+from benchmarks.experiment.design import Cell, Experiment, Study
+from benchmarks.experiment.run import evaluation_directory
+from benchmarks.experiment.training import stage_directory
+from benchmarks.records import make_record, write_json, write_records
+from benchmarks.suites import BENCHMARKS, open_world, take_questions
+from benchmarks.trained import BANK_FILE, METRICS_FILE
+from benchmarks.units import EvalUnit
+from sesa_env.game import SearchGame
+from sesa_env.memory.bank import SkillBank
+from sesa_env.memory.base import CardDraft
+from sesa_env.memory.config import MemoryConfig
+from sesa_env.memory.prime import prime
+from sesa_env.types import Attempt, Group, Question
+from sesa_env.validity import REJECT_REASONS
+
+WITH_BANK = ("sesa",)
+RULES = {"max_turns": 5, "max_searches": 4, "top_k": 2}
+HOSTILE = "</script><img src=x onerror=alert(1)> & \u2028 <b>bold</b>"
+"""What a Solver may write: none of it may become markup."""
+_CHANCE = {("base", "off"): 0.2, ("ssp", "off"): 0.35, ("shaping-only", "off"): 0.4, ("sesa", "off"): 0.45}
+_FIELDS = ("valid_rate", "hops_posed", "solve_rate", "informative_groups", "challenger_reward", "solver_entropy")
+
+
+def experiment(questions: int, seeds: int = 2, tails: bool = True) -> Experiment:
+    """An experiment of some arms; with `tails` it has a regime map."""
+    arms = ("base", "ssp", "shaping-only", "sesa")
+    world = {"world_options": {"size": 300, "relations": 20}}
+    main = Study(
+        "main", "The arms", arms, tuple(range(seeds)), (2, 4), questions, settings=world,
+        controls={"sesa": ("shuffled", "irrelevant")},
+    )  # fmt: skip
+    sizes = {f"tail-{size}": {"world_options": {"size": 300, "relations": size}} for size in (20, 40)}
+    maps = [Study(name, name, arms, (0, 1), (2, 4), 2, settings=settings) for name, settings in sizes.items()]
+    return Experiment("synthetic", "quick", (main, *(maps if tails else ())))
+
+
+def write(made: Experiment, root: Path) -> Path:
+    """Writes all that a finished experiment leaves and its report reads."""
+    rng = np.random.default_rng(0)
+    banks = {}
+    for cell in made.cells():
+        for stage in cell.stages:
+            folder = stage_directory(root, cell.id, stage)
+            folder.mkdir(parents=True)
+            write_records(folder / METRICS_FILE, [_metrics(rng, step, cell.arm) for step in range(stage)])
+            if cell.arm in WITH_BANK:
+                banks[cell.study, cell.seed] = _bank(folder / BANK_FILE, cell)
+            if cell.arm not in ("base", "oracle"):
+                write_records(folder / POSED, list(_posed(stage)))
+    for study in made.studies:
+        for stage in study.stages:
+            _evaluation(made, study, stage, root, banks, rng)
+    return root
+
+
+def _metrics(rng, step: int, arm: str) -> dict:
+    row = {"step": step, "questions": 2, "rollouts": 4, "step_s": 1.0, "solve_rates": [1, 0, 1], "solver_searches": 9}
+    row |= {name: float(rng.uniform(0.2, 0.9)) + 0.1 * step for name in _FIELDS}
+    row |= {"rejected": {reason: int(rng.integers(3)) for reason in REJECT_REASONS}}
+    return row | ({name: float(step + 1) for name in ("cards", "hit_rate", "utility")} if arm in WITH_BANK else {})
+
+
+def _posed(steps: int) -> Iterator[dict]:
+    for step in range(steps):
+        target = {"id": f"t{step}", "answer": "Somewhere", "hops": 1, "aliases": []}
+        texts = ["<search>mayor of somewhere</search>", "<question>Who is it?</question>"]
+        yield {"step": step, "target": target, "texts": texts, "question": "", "reason": "words"}
+        yield {"step": step, "target": target, "texts": texts, "question": "Which city lies on the river?", "reason": ""}
+
+
+class _Teacher:
+    name = "synthetic-teacher"
+
+    def distil(self, failures, cards):
+        return [[_draft(failure.question)] for failure in failures]
+
+
+def _draft(question: Question) -> CardDraft:
+    letters = "".join(chr(97 + int(digit)) * 3 for digit in str(sum(map(ord, question.text))))
+    return CardDraft(
+        "Search the name with one plain word.",
+        f'Questions that ask "{letters} of".',
+        "Sending it all.",
+        (f"{{entity}} {letters}",),
+    )
+
+
+def _bank(path: Path, cell: Cell) -> list[str]:
+    """A bank in which cards were born of failures, shown, and evicted; returns the ids of those that live."""
+    world = world_of(cell)
+    asked = take_questions(world, "nq", 6, cell.seed)
+    config = MemoryConfig(consolidate_every=1, consolidate_min=1, evict_after=1)
+    with SkillBank.open(path, config) as bank:
+        prime(bank)
+        for step, question in enumerate(asked):
+            cards = tuple((card.id, 0.5) for card in bank.cards()[-2:])
+            bank.commit(
+                step,
+                [
+                    Group(
+                        question,
+                        (
+                            _attempt(world, question, "wrong answer", cards),
+                            _attempt(world, question, question.answers[0], cards),
+                        ),
+                    )
+                ],
+            )
+            if step < 4:
+                bank.consolidate(step, _Teacher())
+        bank.commit(9, [Group(asked[0], (_attempt(world, asked[0], "no", ((bank.cards()[-1].id, 0.6),)),))])
+        return [card.id for card in bank.cards()]
+
+
+def world_of(cell: Cell) -> dict:
+    options = {name: value for name, value in cell.config["world_options"].items() if name not in ("n_targets", "n_questions")}
+    return {"name": "miniwiki", "options": {**options, "split": "test", "n_questions": 0, "n_targets": 0}}
+
+
+def _attempt(world: dict, question: Question, answer: str, cards: tuple = ()) -> Attempt:
+    game = SearchGame(open_world(world))
+    game.reset(question, cards=())
+    words = question.text.rstrip("?").split()
+    game.act(f"<search>{' '.join(words[-2:])}</search>")
+    game.act(f"<think>{HOSTILE}</think><answer>{answer}</answer>")
+    made = game.attempts[0]
+    return Attempt(made.prediction, made.correct, made.malformed, made.end, made.texts, made.searches, cards)
+
+
+def _evaluation(made: Experiment, study: Study, stage: int, root: Path, banks: dict, rng) -> None:
+    directory, last = evaluation_directory(root, study, stage), stage == study.stages[-1]
+    units, files = [], {}
+    for cell in study.cells(made.training):
+        if cell.arm == "base" and not last:
+            continue
+        world, cards = world_of(cell), banks.get((cell.study, cell.seed), [])
+        modes = ("off", *(("on", *(study.controls.get(cell.arm, ()) if last else ())) if cell.arm in WITH_BANK else ()))
+        for benchmark in BENCHMARKS:
+            asked = take_questions(world, benchmark, study.questions, cell.seed)
+            units.append(_unit(cell, benchmark, world, modes, study.questions))
+            files.setdefault((cell.arm, benchmark), []).extend(_records(cell, benchmark, world, asked, modes, cards, rng))
+    for (arm, benchmark), records in files.items():
+        write_records(directory / "records" / arm / f"{benchmark}.jsonl", records)
+    write_json(directory / "plan.json", {"units": [unit.__dict__ for unit in units]})
+
+
+def _unit(cell: Cell, benchmark: str, world: dict, modes: tuple, questions: int) -> EvalUnit:
+    name = f"eval-{cell.arm}-{benchmark}-s{cell.seed}-0"
+    return EvalUnit(name, cell.arm, "a player", modes, "", cell.seed, world, benchmark, questions, 0, questions, RULES, 64)
+
+
+def _records(cell: Cell, benchmark: str, world: dict, asked: list, modes: tuple, cards: list, rng) -> Iterator[dict]:
+    shared = {"benchmark": benchmark, "arm": cell.arm, "seed": cell.seed, "world": open_world(world).fingerprint}
+    for mode in modes:
+        chance = _CHANCE[cell.arm, "off"] + {"off": 0, "on": 0.2}.get(mode, -0.05)
+        for question in asked:
+            shown = tuple((str(card), 0.4) for card in rng.choice(cards, size=2, replace=False)) if mode != "off" else ()
+            answer = question.answers[0] if rng.random() < chance else "somebody else"
+            words = question.text.rstrip("?").split()
+            texts = (
+                f"<search>{' '.join(words[-2:])} {mode if rng.random() < 0.3 else ''}</search>",
+                f"<think>{HOSTILE}</think><answer>{answer}</answer>",
+            )
+            yield make_record(
+                {**shared, "mode": mode, "bank": ""}, question, Attempt(answer, True, False, "answered", texts, (), shown)
+            )
