@@ -4,7 +4,8 @@ const parts = new Map();
 async function unpack(name) {
   const element = document.getElementById(`data-${name}`);
   if (!element) return null;
-  const text = atob(element.textContent), bytes = new Uint8Array(text.length);
+  const text = atob(element.textContent),
+    bytes = new Uint8Array(text.length);
   for (let at = 0; at < text.length; at += 1) bytes[at] = text.charCodeAt(at);
   if (typeof DecompressionStream === "undefined") return JSON.parse(new TextDecoder().decode(inflate(bytes)));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"))).json();

@@ -3,21 +3,36 @@ const PAGE_SIZE = 20;
 
 // `entry(item)` returns {link, head, under, side}.
 function growingList(label, entry) {
-  const count = el("p", { class: "count", role: "status" }), list = el("ul", { class: "list", "aria-label": label });
+  const count = el("p", { class: "count", role: "status" }),
+    list = el("ul", { class: "list", "aria-label": label });
   const more = el("button", { type: "button", class: "more", onclick: () => grow() }, "Show more");
-  let items = [], shown = 0;
+  let items = [],
+    shown = 0;
   function grow() {
     const next = items.slice(shown, shown + PAGE_SIZE);
-    list.append(...next.map((item) => {
-      const { link, head, under, side } = entry(item);
-      return el("li", {}, el("a", { href: link }, el("span", {}, head), el("span", { class: "under" }, under), el("span", { class: "side" }, side)));
-    }));
+    list.append(
+      ...next.map((item) => {
+        const { link, head, under, side } = entry(item);
+        return el(
+          "li",
+          {},
+          el(
+            "a",
+            { href: link },
+            el("span", {}, head),
+            el("span", { class: "under" }, under),
+            el("span", { class: "side" }, side),
+          ),
+        );
+      }),
+    );
     shown += next.length;
     more.hidden = shown >= items.length;
     list.hidden = !items.length;
   }
   function show(found, total) {
-    items = found; shown = 0;
+    items = found;
+    shown = 0;
     list.replaceChildren();
     count.textContent = `${found.length.toLocaleString("en-GB")} of ${plural(total, label)}`;
     grow();

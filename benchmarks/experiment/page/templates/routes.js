@@ -5,16 +5,21 @@ const started = new Map();
 function start(name, ...rest) {
   if (started.has(name) && !rest.length) return started.get(name);
   const body = document.querySelector(`#${name} > .body`);
-  const ready = STARTS[name](body, ...rest).then(() => body.removeAttribute("aria-busy"), (error) => {
-    put(body, el("p", { class: "notice" }, `This part cannot be shown: ${error.message}`));
-    console.error(error);
-  });
+  const ready = STARTS[name](body, ...rest).then(
+    () => body.removeAttribute("aria-busy"),
+    (error) => {
+      put(body, el("p", { class: "notice" }, `This part cannot be shown: ${error.message}`));
+      console.error(error);
+    },
+  );
   started.set(name, ready);
   return ready;
 }
 
 async function route() {
-  const [what, ...rest] = location.hash.slice(1).split("/"), numbers = rest.map(Number), dialog = document.getElementById("detail");
+  const [what, ...rest] = location.hash.slice(1).split("/"),
+    numbers = rest.map(Number),
+    dialog = document.getElementById("detail");
   const details = { card: cardDetail, answer: answerDetail, posed: posedDetail };
   const found = Object.hasOwn(details, what) ? await details[what](...numbers) : null;
   if (found === null) {
@@ -34,12 +39,22 @@ async function route() {
 function startRoutes() {
   const dialog = document.getElementById("detail");
   dialog.addEventListener("close", () => {
-    if (/^#(card|answer|posed)\//.test(location.hash)) history.pushState(null, "", `${location.pathname}${location.search}#`);
+    if (/^#(card|answer|posed)\//.test(location.hash))
+      history.pushState(null, "", `${location.pathname}${location.search}#`);
   });
-  dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
-  const near = new IntersectionObserver((entries) => {
-    for (const entry of entries) if (entry.isIntersecting) { near.unobserve(entry.target); start(entry.target.id); }
-  }, { rootMargin: "600px" });
+  dialog.addEventListener("click", (event) => {
+    if (event.target === dialog) dialog.close();
+  });
+  const near = new IntersectionObserver(
+    (entries) => {
+      for (const entry of entries)
+        if (entry.isIntersecting) {
+          near.unobserve(entry.target);
+          start(entry.target.id);
+        }
+    },
+    { rootMargin: "600px" },
+  );
   for (const name of Object.keys(STARTS)) near.observe(document.getElementById(name));
   const links = new Map([...document.querySelectorAll("nav a")].map((link) => [link.hash.slice(1), link]));
   const mark = (section) => {
@@ -48,11 +63,16 @@ function startRoutes() {
       else link.removeAttribute("aria-current");
     }
   };
-  const seen = new IntersectionObserver((entries) => {
-    for (const entry of entries) if (entry.isIntersecting) mark(entry.target.id);
-  }, { rootMargin: "-20% 0px -75% 0px" });
+  const seen = new IntersectionObserver(
+    (entries) => {
+      for (const entry of entries) if (entry.isIntersecting) mark(entry.target.id);
+    },
+    { rootMargin: "-20% 0px -75% 0px" },
+  );
   for (const name of links.keys()) seen.observe(document.getElementById(name));
-  addEventListener("beforeprint", () => { start("plots"); });
+  addEventListener("beforeprint", () => {
+    start("plots");
+  });
   addEventListener("hashchange", route);
   route();
 }
