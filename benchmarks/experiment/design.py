@@ -189,7 +189,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
             ),
         ),
     ),
-    "quick": Experiment("quick", "quick", (Study(MAIN, "SSP and SESA", ("base", "ssp", "sesa"), (0,), (100,), 100),)),
+    "quick": Experiment("quick", "quick", (Study(MAIN, "SSP and SESA", ("base", "ssp", "sesa"), (0,), (50, 100), 100),)),
     "paper": Experiment("paper", "paper", (Study(MAIN, "The paper's arms", ARMS, (0, 1, 2), (50, 100, 150), 500),)),
     "small": Experiment("small", "quick", _small(), Coupling(MAIN, "sesa", tuple(range(10, 13)), 50, 300)),
 }  # fmt: skip
