@@ -70,6 +70,9 @@ def _curves(results: Results, study: Study) -> "Figure":
         axes[place].set_title(f"{mode.capitalize()}: {'the weights alone' if mode == 'off' else 'with the bank'}")
         axes[place].set_xlabel("updates", color=NEUTRAL)
     axes[0].set_ylabel("exact match, macro mean, percent")
+    top = max(panel.get_ylim()[1] for panel in axes)
+    for panel in axes:
+        panel.set_ylim(0, top)
     _legend(figure, axes[0])
     return figure
 
@@ -135,6 +138,8 @@ def _costs(results: Results, study: Study) -> "Figure | None":
     axes.set_xlabel("million tokens read and sampled in training, both seats", color=NEUTRAL)
     axes.set_ylabel("points over the start policy")
     axes.margins(0.15)
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
     return figure
 
 
@@ -271,7 +276,8 @@ def _axes(count: int, title: str) -> "tuple[Figure, list[Axes]]":
 
 def _legend(figure: "Figure", axes: "Axes") -> None:
     handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 7), frameon=False, fontsize=9)
+    columns = min(len(labels), 3 * len(figure.axes) or 1)
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=9)
 
 
 _Draw = Callable[[Results, Study], "Figure | None"]
