@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 from agents.names import local_model, names_model
 from agents.players import open_player
@@ -45,6 +46,19 @@ def require_extras() -> None:
             __import__(package)
         except ImportError as error:
             raise missing_extra(package, "bench") from error
+
+
+def require_training() -> None:
+    """Raises the ConfigError that names the extra, where a package for training is missing."""
+    for package, extra in (
+        ("torch", "llm"),
+        ("transformers", "llm"),
+        ("safetensors", "llm"),
+        ("rich", "train"),
+        ("peft", "train"),
+    ):
+        if find_spec(package) is None:
+            raise missing_extra(package, extra)
 
 
 def check(config: RunConfig) -> Preflight:

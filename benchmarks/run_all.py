@@ -31,7 +31,7 @@ from benchmarks.config import PRESETS, RunConfig, make_config, make_trained_conf
 from benchmarks.directory import begin, check_directory  # noqa: E402 - comes after limit_threads
 from benchmarks.evaluation import run_plan  # noqa: E402 - comes after limit_threads
 from benchmarks.plan import make_plan  # noqa: E402 - comes after limit_threads
-from benchmarks.preflight import check, default_workers, estimate_seconds, require_extras  # noqa: E402 - comes after limit_threads
+from benchmarks.preflight import check, default_workers, estimate_seconds, require_extras, require_training  # noqa: E402 - comes after limit_threads
 from benchmarks.progress import print_outcome, print_plan, print_tables, progress_bars  # noqa: E402 - comes after limit_threads
 from benchmarks.suites import SUITES  # noqa: E402 - comes after limit_threads
 from benchmarks.trained import read_runs  # noqa: E402 - comes after limit_threads
@@ -148,13 +148,14 @@ def run_experiment(options: argparse.Namespace) -> None:
             raise ConfigError(
                 f"--{name.replace('_', '-')}: expected with --arms or --trained; the experiment is the preset's; got it alone"
             )
+    if (options.suite == "flashrag") != bool(options.data):
+        raise ConfigError("--suite flashrag needs --data DIR, and --data takes no other suite")
+    require_training()
     from benchmarks.experiment.design import experiment_of  # loads torch: only when there is something to train
     from benchmarks.experiment.dry_run import dry_run
     from benchmarks.experiment.outcome import write_outcome
     from benchmarks.experiment.run import run_experiment as carry_out
 
-    if (options.suite == "flashrag") != bool(options.data):
-        raise ConfigError("--suite flashrag needs --data DIR, and --data takes no other suite")
     experiment = experiment_of(options.preset, options.model, options.data and str(Path(options.data).resolve()))
     if options.dry_run:
         sys.stdout.write(dry_run(experiment))

@@ -1,5 +1,6 @@
 """The command itself: reproducible records, kills and resumption, and mistakes told before the run."""
 
+import importlib.util
 import json
 import os
 import shutil
@@ -211,10 +212,13 @@ def test_a_malformed_line_stops_the_run_before_it_starts(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--preset", "huge"], "unknown preset 'huge'; choose from smoke, quick, small, paper"),
+        (["--preset", "huge", "--arms", "naive"], "unknown preset 'huge'; choose from smoke, quick, small, paper"),
         (["--suite", "squad"], "unknown suite 'squad'; choose from miniwiki, flashrag"),
         (["--suite", "flashrag"], "needs --data DIR"),
-        (["--data", "somewhere"], "takes no --data"),
+        (["--data", "somewhere", "--arms", "naive"], "takes no --data"),
+        (["--data", "somewhere"], "--data takes no other suite"),
+        (["--model", "tiny", "--arms", "naive"], "--model and --dry-run are the experiment's"),
+        (["--questions", "3"], "--questions: expected with --arms or --trained"),
         (["--arms", "nobody"], "unknown arm 'nobody'; choose from naive, skilled"),
         (["--arms", "me=tests.benchmarks.tiny:nobody@seeds"], "has no 'nobody'"),
         (["--workers", "0"], "--workers must be at least 1"),
@@ -224,5 +228,14 @@ def test_mistakes_are_told_in_one_line(arguments, said, tmp_path):
     done = run([*arguments, "--out", str(tmp_path / "out")])
     assert done.returncode == 2
     assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_experiment_says_which_extra_it_needs_or_which_presets_there_are(tmp_path):
+    done = run(["--preset", "huge", "--out", str(tmp_path / "out")])
+    assert done.returncode == 2
+    trains = importlib.util.find_spec("torch") and importlib.util.find_spec("peft")
+    assert ("unknown preset 'huge'; choose from smoke, quick, paper, small" if trains else "pip install") in done.stderr
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "out").exists()
