@@ -129,7 +129,7 @@ def test_a_killed_experiment_goes_on_to_the_same_records(tmp_path):
     command = [sys.executable, "benchmarks/run_all.py", "--preset", "smoke", "--workers", "2", "--out"]
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     subprocess.run([*command, str(whole)], cwd=ROOT, check=True, capture_output=True)
-    for wait in (12, 25, 40):
+    for wait in (12, 30):
         process = subprocess.Popen(
             [*command, str(killed), "--resume"],
             cwd=ROOT,
