@@ -6,7 +6,8 @@
 | `loop` | the run: steps, checkpoints, resuming |
 | `posing`, `solving`, `lessons` | the phases of a step: questions, rollouts, rewards |
 | `keeper`, `skillrl`, `judging`, `leak` | the bank at the step boundary, and the options around it |
-| `pool`, `families`, `held_out`, `draws` | replayed questions, what counts as the same, what is barred, all draws |
+| `pool`, `families`, `draws` | replayed questions, what counts as the same, all draws |
+| `held_out`, `compositions` | what nothing is trained on, since evaluation asks it |
 | `directory`, `finished`, `checkpoint`, `guard` | where a run is, whether it has ended, what it goes on from, what stops it |
 | `metrics`, `row`, `clock`, `live`, `boards` | what is told of a run |
 """

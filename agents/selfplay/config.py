@@ -18,6 +18,7 @@ DISTILLATIONS = ("paper", "skillrl", "none")
 NO_PLACEBO = "none"
 BASELINES = ("batch", "hops", "target")
 REACTIONS = ("stop", "recover")
+_MOST_COMPOSITIONS = 0.5  # a finite set must still be found among those left
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,9 @@ class QuestionConfig:
     families: Mapping[str, float] | None = None
     """Weights of MiniWiki's question families for ready questions; None for the world's own mixture or, in a stream, for
     as many questions of each of its seven benchmarks, in their wordings."""
+    held_out_compositions: float = 0.0
+    """The share of MiniWiki's compositions, two relations or more in their order, that nothing is trained on: evaluation asks
+    such questions too. A world's are the same for all runs in it."""
     refill: bool = True
     """Whether slots without a valid question are filled: from the replay pool, before the first valid question of the run with
     the bootstrap phase's or, failing those, with ready ones of the world's train half. Without it steps differ in size."""
@@ -82,6 +86,11 @@ class QuestionConfig:
             _at_least(f"questions.{name}", getattr(self, name), least)
         if min(self.hops, default=0) < 0 or not any(self.hops):
             raise ConfigError(f"questions.hops: expected weights of 0 or more, one of them above 0; got {self.hops}")
+        if not 0.0 <= self.held_out_compositions <= _MOST_COMPOSITIONS:
+            raise ConfigError(
+                f"questions.held_out_compositions: expected a share in [0, {_MOST_COMPOSITIONS}]; "
+                f"got {self.held_out_compositions}"
+            )
         _at_least("questions.proposals", self.proposals, 1)
         if self.per_update % self.per_target:
             raise ConfigError(f"per_update: expected a multiple of per_target, {self.per_target}; got {self.per_update}")
@@ -216,6 +225,8 @@ class RunConfig:
             raise ConfigError(f"challenger.train: expected false where questions are {source!r}: it poses none; got true")
         if self.world == "miniwiki":
             _check_miniwiki(self.seed, self.world_options)
+        elif self.questions.held_out_compositions:
+            raise ConfigError(f"questions.held_out_compositions: expected 0 in the world {self.world!r}, which has no graph")
         elif self.questions.source != "challenger" and not self.world_options.get("questions"):
             raise ConfigError(
                 f"questions.source={self.questions.source!r} in the world {self.world!r} would train on the questions that it "

@@ -148,7 +148,7 @@ class SelfPlay:
 
     def _proposals(self, policy: Policy, step: int, count: int) -> list[Proposal]:
         proposed = propose(self.world, self.config, policy, step, count)
-        return mark_held_out(self.world, proposed, self.config.rules.reward)
+        return mark_held_out(self.world, self.config, proposed)
 
     def _challenger(self, step: int) -> Policy:
         policy = self.seats[CHALLENGER].policy

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from agents.policy import Policy
 from agents.rollout import Rollout, roll_out
+from agents.selfplay.compositions import allowed
 from agents.selfplay.config import QuestionConfig, RunConfig
 from agents.selfplay.draws import Stream, generator, in_turn, seeds
 from agents.selfplay.families import same_key
@@ -204,16 +205,19 @@ class ReadyQuestions:
     def _balanced(self, step: int, count: int, seed: int) -> list[Question]:
         """Draws from MiniWiki's seven benchmarks in turn, on and on through the steps."""
         names = [BENCHMARKS[place % len(BENCHMARKS)] for place in range(step * count, (step + 1) * count)]
-        drawn = {
-            name: iter(self._world.graph.benchmark(name, names.count(name), split="train", seed=seed)) for name in BENCHMARKS
-        }
+        drawn = {name: iter(self._of_benchmark(name, names.count(name), seed)) for name in BENCHMARKS}
         return [next(drawn[name]) for name in names]
 
+    def _of_benchmark(self, name: str, count: int, seed: int) -> list[Question]:
+        graph, share = self._world.graph, self._config.questions.held_out_compositions
+        return allowed(self._world, count, share, lambda n: graph.benchmark(name, n, split="train", seed=seed))
+
     def _draw(self, count: int, seed: int) -> list[Question]:
-        if self._world.graph is None:
+        graph, config = self._world.graph, self._config.questions
+        if graph is None:
             return list(self._world.questions[:count])
-        found = self._world.graph.questions(count, split="train", families=self._config.questions.families, seed=seed)
-        return list(found)
+        families, share = config.families, config.held_out_compositions
+        return allowed(self._world, count, share, lambda n: graph.questions(n, split="train", families=families, seed=seed))
 
     def _with_evidence(self, question: Question) -> Posed:
         found = (self._world.corpus.find(passage_id) for passage_id in question.evidence)

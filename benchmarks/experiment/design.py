@@ -212,7 +212,7 @@ def experiment_of(preset: str, model: str | None = None, data: str = "") -> Expe
         raise ConfigError(f"unknown preset {preset!r}; choose from {', '.join(EXPERIMENTS)}")
     given: dict[str, Any] = {} if model is None else {"model": model}
     if data:
-        given |= {"world": "flashrag", "world_options": {"data": data}}
+        given |= {"world": "flashrag", "world_options": {"data": data}, "questions": {"held_out_compositions": 0.0}}
     found, left_out = EXPERIMENTS[preset], ("skillrl", "oracle") if data else ()
     studies = (
         replace(one, settings=merged(one.settings, given), arms=tuple(arm for arm in one.arms if arm not in left_out))

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.experiment.claims import ALPHA, Judged
+from benchmarks.experiment.compositions import compositions_table
 from benchmarks.experiment.design import ABLATIONS, MAIN, PLACEBOS, Study
 from benchmarks.experiment.regime_figure import regime_table
 from benchmarks.experiment.results import Results, spent
@@ -74,6 +75,7 @@ def experiment_tables(results: Results, judged: Sequence[Judged]) -> list[Table]
         _dual_path(results, main),
         _ablations(results, main),
         _at_evaluation(results, main),
+        compositions_table(results, main),
         _skillrl(results, main),
         _roles(results),
         _tools(results, main),

@@ -9,6 +9,7 @@ pytest.importorskip("torch")
 from agents.judge import Judgement
 from agents.objective import advantages
 from agents.rollout import Rollout
+from agents.selfplay.compositions import is_composed_apart
 from agents.selfplay.config import QuestionConfig, RunConfig
 from agents.selfplay.held_out import HELD_OUT, is_held_out, mark_held_out
 from agents.selfplay.judging import judged
@@ -271,11 +272,46 @@ def test_a_question_about_the_test_half_is_refused_and_earns_what_an_invalid_one
     assert (graph.half_of("Vubeck Seminary"), graph.half_of("1833")) == ("test", None)
     own = graph.questions(1, split="train")[0]
     proposals = [Proposal(target, rollout(), Posed(game.question), "", -0.1), Proposal(target, rollout(), Posed(own), "", 0.0)]
-    first, second = mark_held_out(world, proposals, settings.rules.reward)
+    first, second = mark_held_out(world, settings, proposals)
     assert (first.posed, first.reason, first.earned) == (None, HELD_OUT, pytest.approx(-0.4))
     assert second == proposals[1]
     assert challenger_rewards([first, second], [], settings) == [pytest.approx(-0.4), None]
     assert posing_row([first, second], [], [])["rejected"][HELD_OUT] == 1
+
+
+def test_a_share_of_the_compositions_is_held_out_the_same_in_every_run_of_a_world():
+    world = make_world("miniwiki", seed=1000, size=1000, n_questions=0)
+    asked = [question for name in BENCHMARKS for question in world.graph.benchmark(name, 100)]
+    chains = {question.text: tuple(need.rank for need in world.graph.needs(question.text)) for question in asked}
+    apart = {text for text in chains if is_composed_apart(world, text, 0.3)}
+    assert not any(is_composed_apart(world, text, 0.0) for text in chains)
+    assert all(len(chains[text]) > 1 for text in apart)
+    assert {chains[text] for text in apart}.isdisjoint(chains[text] for text in chains.keys() - apart)
+    compositions = {chain for chain in chains.values() if len(chain) > 1}
+    assert 0.2 < len({chains[text] for text in apart}) / len(compositions) < 0.4
+    assert apart <= {text for text in chains if is_composed_apart(world, text, 0.5)}
+
+
+@pytest.mark.parametrize("arm", ["oracle", "skillrl"])
+def test_ready_questions_are_of_no_composition_held_out(arm):
+    settings = configure("quick", arm, settings=[{"questions": {"held_out_compositions": 0.5, "fixed": 40}}])
+    world = make_world("miniwiki", seed=1000, size=1000, n_questions=0)
+    asked = [slot.posed.question for step in range(7) for slot in ReadyQuestions(world, settings).take(step, 20)]
+    assert len(asked) == 140
+    assert any(question.hops > 1 for question in asked)
+    assert not any(is_composed_apart(world, question.text, 0.5) for question in asked)
+
+
+def test_a_question_of_a_composition_held_out_is_refused():
+    world = make_world("miniwiki", seed=1000, size=1000, n_questions=0)
+    settings = config(held_out_compositions=0.5)
+    drawn = world.graph.questions(40, split="train", families={"bridge": 1.0})
+    proposals = [Proposal(Target("t", "Corin", 2), rollout(), Posed(question), "", 0.0) for question in drawn]
+    marked = mark_held_out(world, settings, proposals)
+    apart = [is_composed_apart(world, question.text, 0.5) for question in drawn]
+    assert [item.reason == HELD_OUT for item in marked] == apart
+    assert 0 < sum(apart) < len(apart)
+    assert mark_held_out(world, config(), proposals) == proposals
 
 
 def test_without_refill_or_without_anything_valid_the_batch_is_short():
