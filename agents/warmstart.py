@@ -316,7 +316,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = {name: getattr(given, name) for name in _OPTIONS if getattr(given, name) is not None}
     if given.exchange_duties:
         chosen["exchange_duties"] = True
-    Training(settings_for(chosen), Path(given.out), config).run()
+    settings = settings_for(chosen)
+    if given.tail_worlds is not None:
+        settings = replace(settings, recipe=replace(settings.recipe, tail_worlds=given.tail_worlds))
+    Training(settings, Path(given.out), config).run()
     return 0
 
 
@@ -346,6 +349,7 @@ def _parser() -> argparse.ArgumentParser:
         default = f"{getattr(TINY, name)}" + (f", for other models {PRETRAINED[name]}" if name in PRETRAINED else "")
         parser.add_argument(f"--{name.replace('_', '-')}", type=kind, help=f"{told}; {default}")
     parser.add_argument("--exchange-duties", action="store_true", help="see WarmStart.exchange_duties")
+    parser.add_argument("--tail-worlds", type=int, help=f"see Recipe.tail_worlds; {Recipe.tail_worlds}")
     parser.add_argument("--out", default="runs/warm-start", help="the directory to write")
     parser.add_argument("--dtype", default="float32", help="float32 or bfloat16")
     parser.add_argument(

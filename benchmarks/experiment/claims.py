@@ -72,6 +72,7 @@ CLAIMS = (
     Claim(
         "Memory carries over beyond what shaping alone does", MAIN, ("shaping-only", "off"), ("sesa", "off"), control=True
     ),
+    Claim("SESA with its bank beats SSP at equal tokens", MAIN, ("ssp-tokens", "off"), ("sesa", "on"), control=True),
     Claim("SESA with its bank beats shaping alone", MAIN, ("shaping-only", "off"), ("sesa", "on"), control=True),
     Claim("The bank beats its cards shuffled between questions", MAIN, ("sesa", "shuffled"), ("sesa", "on"), control=True),
     Claim("The bank beats irrelevant cards of its length", MAIN, ("sesa", "irrelevant"), ("sesa", "on"), control=True),
@@ -135,7 +136,7 @@ def is_shown(experiment: Experiment, claim: Claim) -> bool:
     if study is None or len(study.seeds) < 2:
         return False
     modes = {"", "off", "on"}
-    arms = {claim.before[0], claim.after[0]} <= set(study.arms)
+    arms = {claim.before[0], claim.after[0]} <= {*study.arms, *study.matched}
     return arms and all(mode in modes or mode in study.controls.get(arm, ()) for arm, mode in (claim.before, claim.after))
 
 

@@ -51,6 +51,10 @@ class Study:
     """Search tools that the arms are evaluated with after the last stage besides the one they were trained with: by name,
     options of the world (`sesa_env.world_options.SearchOptions`)."""
 
+    matched: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Arms at another's tokens instead of its updates: by their name the arm that is trained on after the last stage, and the
+    arm whose tokens it then has (`benchmarks.experiment.matched`)."""
+
     def cells(self, preset: str) -> Iterator["Cell"]:
         """Lists its trainings, seed by seed, so that a study that is stopped early has whole seeds.
 
@@ -151,30 +155,41 @@ PLACEBOS = ("sesa-shuffled", "sesa-irrelevant", "sesa-seeds")
 """Placebo banks in training."""
 
 _CONTROLS = {"sesa": ("shuffled", "irrelevant", "seeds", "top-1", "top-5", "no-floor")}
+_MATCHED = {"ssp-tokens": ("ssp", "sesa")}
 TOOLS: Mapping[str, Mapping[str, Any]] = {"dense": {"backend": "dense"}, "hybrid": {"backend": "hybrid"}}
 """Search tools besides BM25; the encoder is MiniLM, from the extra `minilm`."""
 _TAILS = (20, 40, 80, 160)
 _CURVES = ("base", "ssp", "shaping-only", "sesa")
 
 
+_APART: Overrides = {"questions": {"held_out_compositions": 0.2}}
+"""Held out by entity goes without saying: half of every world. This adds a fifth of the compositions of relations."""
+
+
 def _tail(relations: int) -> Overrides:
-    return {"world_options": {"relations": relations}}
+    return merged(_APART, {"world_options": {"relations": relations}})
 
 
 def _small() -> tuple[Study, ...]:
-    worlds, few, curve = tuple(range(10, 16)), tuple(range(10, 13)), (50, 100, 200, 400)
+    worlds, few = tuple(range(10, 16)), tuple(range(10, 13))
     roles = tuple(f"roles-{challenger}-{solver}" for challenger, solver in ROLES)
-    main = Study(MAIN, "The arms of the paper at one budget", ARMS, worlds, curve, 100, controls=_CONTROLS, tools=TOOLS)
     return (
-        main,
-        Study("ablations", "What the paper does not take apart", ("sesa", *ABLATIONS), few, (200,), 100),
-        Study("placebos", "Cards of no use in training", ("sesa", "shaping-only", *PLACEBOS), few, (200,), 100),
-        Study("roles", "The algorithms of the two seats", roles, few, (200,), 100),
+        Study(
+            MAIN, "The arms of the paper at one budget", ARMS, worlds, (100, 200, 400), 100, settings=_APART,
+            controls=_CONTROLS, tools=TOOLS, matched=_MATCHED,
+        ),
+        Study("ablations", "What the paper does not take apart", ("sesa", *ABLATIONS), few, (200,), 100, settings=_APART),
+        Study(
+            "placebos", "Cards of no use in training", ("sesa", "shaping-only", *PLACEBOS), few, (200,), 100, settings=_APART
+        ),
+        Study("roles", "The algorithms of the two seats", roles, few, (200,), 100, settings=_APART),
         *(
-            Study(f"tail-{size}", f"A world of {size} relations", _CURVES, few, curve, 100, settings=_tail(size))
+            Study(
+                f"tail-{size}", f"A world of {size} relations", _CURVES, few, (25, 50, 100, 200), 50, settings=_tail(size)
+            )
             for size in _TAILS
         ),
-    )
+    )  # fmt: skip
 
 
 EXPERIMENTS: Mapping[str, Experiment] = {
@@ -189,7 +204,9 @@ EXPERIMENTS: Mapping[str, Experiment] = {
             ),
         ),
     ),
-    "quick": Experiment("quick", "quick", (Study(MAIN, "SSP and SESA", ("base", "ssp", "sesa"), (0,), (50, 100), 100),)),
+    "quick": Experiment(
+        "quick", "quick", (Study(MAIN, "SSP and SESA", ("base", "ssp", "sesa"), (0,), (100, 200), 100, settings=_APART),)
+    ),
     "paper": Experiment("paper", "paper", (Study(MAIN, "The paper's arms", ARMS, (0, 1, 2), (50, 100, 150), 500),)),
     "small": Experiment("small", "quick", _small(), Coupling(MAIN, "sesa", tuple(range(10, 13)), 50, 300)),
 }  # fmt: skip

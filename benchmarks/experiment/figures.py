@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.experiment.costs import spent
 from benchmarks.experiment.design import MAIN, Study
 from benchmarks.experiment.regime_figure import regime_figure
-from benchmarks.experiment.results import Results, spent
+from benchmarks.experiment.results import Results
 from benchmarks.figures import NEUTRAL, OFF, ON, STYLE, save_figure
 from sesa_env.errors import missing_extra
 

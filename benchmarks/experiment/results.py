@@ -1,6 +1,5 @@
 """What an experiment has left, as analyses read it: scores by study and stage, and each training's metrics."""
 
-from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ import numpy as np
 
 from benchmarks.experiment.coupling import Coupled, measure
 from benchmarks.experiment.design import Cell, Experiment, Study, same_training
-from benchmarks.experiment.run import branches_of, evaluation_directory
+from benchmarks.experiment.run import MATCHED, branches_of, evaluation_directory
 from benchmarks.experiment.training import stage_directory
 from benchmarks.records import Record, read_records
 from benchmarks.scores import Scores
@@ -42,9 +41,17 @@ class Results:
         return {(cell.study, cell.arm, cell.seed): cell for cell in self.experiment.cells()}
 
     def records(self, study: Study, stage: int, tool: str = "") -> list[Record]:
-        """Reads all answers of a study after so many updates, arm by arm; `tool` names another search tool than its own."""
-        folder = evaluation_directory(self.root, study, stage, tool) / RECORDS
-        paths = [folder / arm / f"{name}.jsonl" for arm in study.arms for name in BENCHMARKS]
+        """Reads all answers of a study after so many updates, arm by arm, after the last those of its matched arms too.
+
+        Args:
+            study: the study.
+            stage: the updates.
+            tool: another search tool than its own; "" for its own.
+        """
+        folders = {arm: evaluation_directory(self.root, study, stage, tool) / RECORDS / arm for arm in study.arms}
+        if not tool and stage == study.stages[-1]:
+            folders |= {arm: evaluation_directory(self.root, study, stage, MATCHED) / RECORDS / arm for arm in study.matched}
+        paths = [folder / f"{name}.jsonl" for folder in folders.values() for name in BENCHMARKS]
         return [record for path in paths if path.is_file() for record in read_records(path)]
 
     def scores(self, study: Study, stage: int | None = None, tool: str = "") -> Scores:
@@ -78,21 +85,3 @@ class Results:
         """Compares a field of the metrics between two arms, paired by seed."""
         pairs = zip(self.per_seed(study, before, field), self.per_seed(study, after, field), strict=True)
         return interval(Differences(tuple(np.array([now - was]) for was, now in pairs), crossed=False))
-
-
-def spent(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Adds up what a training cost: updates, rollouts, searches, tokens of both seats, and seconds of its steps.
-
-    Seconds are of this machine and are not reproducible; all else is.
-    """
-    kinds = ("searches", "tokens_sampled", "tokens_read")
-    names = [*(f"{seat}_{kind}" for seat in ("solver", "challenger") for kind in kinds), "rollouts", "questions", "step_s"]
-    sums = {name: sum(row.get(name, 0) for row in rows) for name in names}
-    return {
-        "updates": len(rows),
-        "questions": sums["questions"],
-        "rollouts": sums["rollouts"],
-        "searches": sums["solver_searches"] + sums["challenger_searches"],
-        "tokens": sum(value for name, value in sums.items() if "tokens" in name),
-        "seconds": sums["step_s"],
-    }

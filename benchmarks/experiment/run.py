@@ -14,13 +14,16 @@ from benchmarks.engine import run_tasks
 from benchmarks.evaluation import evaluate_into
 from benchmarks.experiment.coupling import Branch, branches, is_branched, train_branch
 from benchmarks.experiment.design import Cell, Experiment, Study, same_training
-from benchmarks.experiment.training import is_trained, stage_directory, train_cell, updates_made
+from benchmarks.experiment.matched import is_matched, matches, train_match
+from benchmarks.experiment.training import is_trained, matched_directory, stage_directory, train_cell, updates_made
 from benchmarks.progress import Begin, progress_bars
 from benchmarks.records import dump, read_json, write_json
 from benchmarks.trained import BASE, TrainedRun, check_runs, read_run
 from sesa_env.errors import ConfigError
 
 CONFIG_FILE, EVALUATIONS, INDICES = "experiment.json", "evaluations", "indices"
+MATCHED = "matched"
+"""In the place of a search tool: the evaluation of arms at another's tokens."""
 _POLL = 1.0  # seconds between two looks at how far trainings are
 
 
@@ -46,10 +49,15 @@ def run_experiment(experiment: Experiment, root: Path, workers: int, *, resume: 
     with progress_bars() as bar:
         _train(trained, root, workers, bar)
         _branch(experiment, root, workers, bar, source)
+        _match(experiment, root, workers, bar, source)
         for study in experiment.studies:
             for stage in study.stages:
                 config = evaluation(experiment, study, stage, root, source)
                 evaluate_into(evaluation_directory(root, study, stage), config, workers, _named(bar, study, str(stage)))
+            if study.matched:
+                config = matched_evaluation(experiment, study, root, source)
+                place = evaluation_directory(root, study, study.stages[-1], MATCHED)
+                evaluate_into(place, config, workers, _named(bar, study, "at equal tokens"))
             for tool, options in study.tools.items():
                 config = with_tool(evaluation(experiment, study, study.stages[-1], root, source), options, root)
                 place = evaluation_directory(root, study, study.stages[-1], tool)
@@ -86,6 +94,18 @@ def evaluation(experiment: Experiment, study: Study, stage: int, root: Path, sou
     runs = check_runs([_run(cell, stage if cell.arm != BASE else 0, root, source) for cell in cells])
     controls = {arm: modes for arm, modes in study.controls.items() if last}
     made = make_trained_config("quick", runs, study.questions, base=False, controls=controls)
+    return replace(made, preset=experiment.name)
+
+
+def matched_evaluation(experiment: Experiment, study: Study, root: Path, source: dict[str, str]) -> RunConfig:
+    """Says how a study's arms at another's tokens are evaluated: as the others, under the names that it has for them."""
+    cells = {(cell.arm, cell.seed): source[cell.id] for cell in study.cells(experiment.training)}
+    runs = [
+        replace(read_run(matched_directory(root, cells[arm, seed])), arm=name)
+        for name, (arm, _) in study.matched.items()
+        for seed in study.seeds
+    ]
+    made = make_trained_config("quick", check_runs(runs, unequal=True), study.questions, base=False)
     return replace(made, preset=experiment.name)
 
 
@@ -137,6 +157,14 @@ def _branch(experiment: Experiment, root: Path, workers: int, bar: Begin, source
     if found:
         finished = [is_branched(root, one) for one in found]
         run_tasks(train_branch, found, finished, root, workers, bar("Coupling", len(found)))
+
+
+def _match(experiment: Experiment, root: Path, workers: int, bar: Begin, source: dict[str, str]) -> None:
+    """Goes on with the runs that are compared at equal tokens."""
+    found = [one for study in experiment.studies for one in matches(study, experiment.training, source)]
+    if found:
+        finished = [is_matched(root, one) for one in found]
+        run_tasks(train_match, found, finished, root, workers, bar("Equal tokens", len(found)))
 
 
 def branches_of(experiment: Experiment, source: dict[str, str]) -> list[Branch]:

@@ -7,9 +7,10 @@ import numpy as np
 
 from benchmarks.experiment.claims import ALPHA, Judged
 from benchmarks.experiment.compositions import compositions_table
+from benchmarks.experiment.costs import spent
 from benchmarks.experiment.design import ABLATIONS, MAIN, PLACEBOS, Study
 from benchmarks.experiment.regime_figure import regime_table
-from benchmarks.experiment.results import Results, spent
+from benchmarks.experiment.results import Results
 from benchmarks.render import Column, Row, Table
 from benchmarks.scores import Scores, Side
 from benchmarks.suites import SUITES

@@ -30,6 +30,11 @@ def run_directory(root: Path, cell: str) -> Path:
     return root / FOLDER / cell / RUN
 
 
+def matched_directory(root: Path, cell: str) -> Path:
+    """Where a training is kept as it was when it had spent another's tokens (`benchmarks.experiment.matched`)."""
+    return root / FOLDER / cell / "matched"
+
+
 def is_trained(root: Path, cell: Cell) -> bool:
     """Says whether a training has left all its stages."""
     return all(stage_directory(root, cell.id, updates).is_dir() for updates in cell.stages)
@@ -56,11 +61,12 @@ def train_cell(data: dict[str, Any], root: str) -> str:
         kept = stage_directory(Path(root), cell.id, updates)
         if not kept.is_dir():
             train(replace(config, updates=updates), run, resume=True, show=False)
-            _keep(run, kept)
+            keep_run(run, kept)
     return cell.id
 
 
-def _keep(run: Path, kept: Path) -> None:
+def keep_run(run: Path, kept: Path) -> None:
+    """Copies what a run leaves, whole or not at all, without its checkpoints."""
     with whole_directory(kept) as part:
         for name in _KEPT:
             if (run / name).is_dir():

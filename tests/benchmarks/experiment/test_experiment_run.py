@@ -14,12 +14,15 @@ import pytest
 pytest.importorskip("torch", reason="needs the llm extra")
 pytest.importorskip("matplotlib", reason="needs the bench extra")
 
+from agents.selfplay.metrics import read_metrics
 from benchmarks.experiment.claims import judge_claims
-from benchmarks.experiment.design import EXPERIMENTS, Experiment, Study
+from benchmarks.experiment.costs import spent
+from benchmarks.experiment.design import EXPERIMENTS, Experiment, Study, same_training
+from benchmarks.experiment.matched import matches, tokens
 from benchmarks.experiment.outcome import report_of, write_outcome
 from benchmarks.experiment.results import Results
 from benchmarks.experiment.run import run_experiment
-from benchmarks.experiment.training import is_trained, stage_directory
+from benchmarks.experiment.training import is_trained, matched_directory, stage_directory
 from benchmarks.trained import read_run
 from sesa_env.errors import ConfigError
 
@@ -31,7 +34,7 @@ TWO = Experiment(
     (
         Study(
             "main", "SSP and SESA", ("base", "ssp", "sesa"), (0, 1), (1, 2), 1, SMALL,
-            controls={"sesa": ("shuffled",)}, tools={"flat": {"b": 0.0}},
+            controls={"sesa": ("shuffled",)}, tools={"flat": {"b": 0.0}}, matched={"ssp-tokens": ("ssp", "sesa")},
         ),
     ),
 )  # fmt: skip
@@ -60,12 +63,27 @@ def test_all_arms_answer_the_same_questions_in_every_mode(done):
     scores = Results(TWO, root).scores(TWO.studies[0])
     assert scores.sides == [
         ("base", "off"), ("base", "on"), ("ssp", "off"), ("sesa", "off"), ("sesa", "on"), ("sesa", "shuffled"),
+        ("ssp-tokens", "off"),
     ]  # fmt: skip
     for after in scores.sides[1:]:
         assert scores.has_pairs(("base", "off"), after, "em")
     first = Results(TWO, root).scores(TWO.studies[0], 1)
     assert ("base", "off") not in first.sides
     assert ("sesa", "on") in first.sides
+
+
+def test_an_arm_is_gone_on_with_until_it_has_spent_anothers_tokens(done):
+    root, _ = done
+    source = same_training(TWO.cells())
+    for one in matches(TWO.studies[0], TWO.training, source):
+        model, ours = stage_directory(root, one.model, 2), matched_directory(root, one.id)
+        made = read_run(ours).budget["updates"]
+        assert (made - 2) % 5 == 0
+        assert tokens(ours) >= tokens(model)
+        assert made == 2 or spent(read_metrics(ours)[: made - 5])["tokens"] < tokens(model)
+    tokens_of = {record["seed"] for record in Results(TWO, root).records(TWO.studies[0], 2) if record["arm"] == "ssp-tokens"}
+    assert tokens_of == {0, 1}
+    assert not any(record["arm"] == "ssp-tokens" for record in Results(TWO, root).records(TWO.studies[0], 1))
 
 
 def test_solvers_are_evaluated_with_other_search_tools(done):
@@ -91,6 +109,7 @@ def test_the_report_has_claims_tables_and_figures(done):
     assert {row["claim"] for row in claims} >= {
         "The bank helps at inference",
         "The bank beats its cards shuffled between questions",
+        "SESA with its bank beats SSP at equal tokens",
     }
     for name in names:
         assert {path.suffix for path in (root / "tables").glob(f"{name}.*")} == {".md", ".tex", ".csv", ".json"}
