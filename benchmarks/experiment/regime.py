@@ -57,6 +57,7 @@ class Model:
         cards: f, the share of questions that end in a card.
         answered: a, the share of questions about a known relation that are answered.
         successes: k.
+        zipf: how unevenly the worlds ask about their relations.
         error: root mean square of the residuals, in points of accuracy over 100.
     """
 
@@ -64,6 +65,7 @@ class Model:
     cards: float
     answered: float
     successes: int
+    zipf: float
     error: float
 
 
@@ -95,7 +97,7 @@ def popularity(relations: int, zipf: float) -> Floats:
     return np.asarray(weights / weights.sum())
 
 
-def predict(relations: int, questions: int, group: int, model: Model, zipf: float = 0.7) -> tuple[float, float]:
+def predict(relations: int, questions: int, group: int, model: Model) -> tuple[float, float]:
     """What the model says is gained over a policy that knows no relation.
 
     Args:
@@ -103,15 +105,15 @@ def predict(relations: int, questions: int, group: int, model: Model, zipf: floa
         questions: played in training.
         group: G, rollouts a question.
         model: its numbers.
-        zipf: how unevenly relations are asked about.
 
     Returns:
         Off's and On's accuracy above the start policy, in [0, 1].
     """
-    asked = questions * popularity(relations, zipf)
+    popular = popularity(relations, model.zipf)
+    asked = questions * popular
     weights = _at_least(model.successes, asked * group * model.explore)
     bank = 1 - np.exp(-asked * model.cards)
-    shares = popularity(relations, zipf) * model.answered
+    shares = popular * model.answered
     return float(shares @ weights), float(shares @ (1 - (1 - weights) * (1 - bank)))
 
 
@@ -132,12 +134,12 @@ def fit(cells: Sequence[Cell], results: Results) -> Model:
 
     study = next(study for study in results.experiment.studies if study.name.startswith("tail-"))
     config = training_config(next(study.cells(results.experiment.training)))
-    per_update, group = config.questions.per_update, config.rules.group_size
+    per_update, group, zipf = config.questions.per_update, config.rules.group_size, config.world_options["zipf"]
     measured = np.array([[cell.off - cell.start, cell.on - cell.start] for cell in cells])
 
     def residuals(numbers: Floats, successes: int) -> Floats:
         explore, cards, answered = 1 / (1 + np.exp(-numbers))  # each in (0, 1)
-        model = Model(explore, cards, answered, successes, 0.0)
+        model = Model(explore, cards, answered, successes, zipf, 0.0)
         predicted = [predict(cell.relations, cell.updates * per_update, group, model) for cell in cells]
         return np.asarray((np.array(predicted) - measured).ravel())
 
@@ -148,6 +150,6 @@ def fit(cells: Sequence[Cell], results: Results) -> Model:
             error = float(np.sqrt(np.mean(found.fun**2)))
             if best is None or error < best.error:
                 explore, cards, answered = (float(number) for number in 1 / (1 + np.exp(-found.x)))
-                best = Model(explore, cards, answered, successes, error)
+                best = Model(explore, cards, answered, successes, zipf, error)
     assert best is not None
     return best
