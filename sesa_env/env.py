@@ -142,7 +142,9 @@ class SearchEnv(gymnasium.Env[str, str]):
             SesaError: the episode is over, or none has begun.
         """
         turn = self.game.act(action)
-        return self._stepped(turn, None if self.opponent is None else self._play_inside())
+        if self.opponent is not None and (last := self._play_inside()) is not None:
+            turn = self._both(turn, last)
+        return turn.observation, turn.reward, turn.terminated, turn.truncated, self._info(turn)
 
     def view(self) -> View:
         """Returns all that the actor may see, as data."""
@@ -217,13 +219,11 @@ class SearchEnv(gymnasium.Env[str, str]):
     def _episode_seed(self) -> int:
         return int(self.np_random.integers(2**31))
 
-    def _stepped(self, turn: Turn, last: Turn | None) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """What `step` returns for the caller's turn and the inner player's last one after it; None if it had none."""
-        if last is None:
-            return turn.observation, turn.reward, turn.terminated, turn.truncated, self._info(turn)
+    def _both(self, turn: Turn, last: Turn) -> Turn:
+        """The caller's turn and what the inner player did after it, up to its last turn, as one."""
         # Only a valid question hands the turn to the inner player, a Solver, which then plays its group to the end.
         earned = self.game.state.rewards[Role.CHALLENGER.value][self.game.config.reward.challenger]
-        return last.observation, turn.reward + earned, True, False, self._info(last)
+        return last._replace(reward=turn.reward + earned, terminated=True, truncated=False)
 
     def _play_inside(self) -> Turn | None:
         """Lets the inner player act while it is its turn; returns its last turn, None if it had none."""

@@ -14,9 +14,9 @@ from sesa_env.env import SearchEnv, empty_seat
 from sesa_env.errors import ConfigError, SesaError
 from sesa_env.game import SearchGame, Turn
 from sesa_env.play import ask, step
-from sesa_env.types import Question, Role, Target
+from sesa_env.types import ROLE_NAMES, Question, Role, Target
 
-_Infos = dict[int, dict[str, Any]]  # by row
+_NUMBERS = (int, float, bool)
 _Step = tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
 
@@ -53,6 +53,7 @@ class SearchVectorEnv(VectorEnv[tuple[str, ...], tuple[str, ...], NDArray[Any]])
         self.action_space = batch_space(first.action_space, num_envs)
         self.observation_space = batch_space(first.observation_space, num_envs)
         self._observations = [""] * num_envs
+        self._events = ["reset"] * num_envs
         self._over = [False] * num_envs
 
     def reset(  # type: ignore[override]  # as in SyncVectorEnv: a list seeds each row
@@ -77,8 +78,8 @@ class SearchVectorEnv(VectorEnv[tuple[str, ...], tuple[str, ...], NDArray[Any]])
         seeds = self._seeds(seed)
         for index in rows:
             self.envs[index].reseed(seeds[index])
-        infos = self._begin(rows, given)
-        return tuple(self._observations), _columns(infos, self.num_envs)
+        self._begin(rows, given)
+        return tuple(self._observations), self._infos(rows)
 
     def step(self, actions: tuple[str, ...]) -> _Step:
         """Plays one turn in every row.
@@ -93,20 +94,17 @@ class SearchVectorEnv(VectorEnv[tuple[str, ...], tuple[str, ...], NDArray[Any]])
             SesaError: not n strings; with "Disabled", a row whose episode is over. What a verifier raises leaves too; the rows
                 are then within a turn and must be reset.
         """
-        acting = [index for index in range(self.num_envs) if not self._over[index]]
-        ended = [index for index in range(self.num_envs) if self._over[index]]
+        acting = [index for index, over in enumerate(self._over) if not over]
+        ended = [index for index, over in enumerate(self._over) if over]
         self._check(actions, acting, ended)
-        rewards = np.zeros(self.num_envs)
-        terminated = np.zeros(self.num_envs, bool)
-        truncated = np.zeros(self.num_envs, bool)
-        infos: _Infos = {}
-        for index, outcome in zip(acting, self._act(acting, [actions[index] for index in acting]), strict=True):
-            self._observations[index], rewards[index], terminated[index], truncated[index], infos[index] = outcome
-        infos |= self._begin(ended, {})
+        turns = self._act(acting, [actions[index] for index in acting])
+        self._begin(ended, {})
+        rewards = _column(acting, [turn.reward for turn in turns], self.num_envs, float)
+        terminated = _column(acting, [turn.terminated for turn in turns], self.num_envs, bool)
+        truncated = _column(acting, [turn.truncated for turn in turns], self.num_envs, bool)
         self._over = (terminated | truncated).tolist()
-        if self.autoreset_mode is AutoresetMode.SAME_STEP:
-            self._begin_at_once(infos)
-        return tuple(self._observations), rewards, terminated, truncated, _columns(infos, self.num_envs)
+        final = self._begin_at_once() if self.autoreset_mode is AutoresetMode.SAME_STEP else {}
+        return tuple(self._observations), rewards, terminated, truncated, self._infos(range(self.num_envs)) | final
 
     def render(self) -> tuple[Any, ...]:
         """Returns each row's transcript in "ansi" mode, else None for each."""
@@ -114,23 +112,37 @@ class SearchVectorEnv(VectorEnv[tuple[str, ...], tuple[str, ...], NDArray[Any]])
 
     # ---- inside -----------------------------------------------------------------------------------------------------
 
-    def _act(self, rows: Sequence[int], texts: Sequence[str]) -> list[tuple[str, float, bool, bool, dict[str, Any]]]:
+    def _act(self, rows: Sequence[int], texts: Sequence[str]) -> list[Turn]:
+        """Plays a turn in these rows and keeps what it was answered; returns it as the caller sees it."""
         games = [self.envs[index].game for index in rows]
         step(games, texts)
         turns = [game.state.transcript[-1] for game in games]
-        last = self._play_inside(rows)
-        return [self.envs[index].stepped(turn, last.get(index)) for index, turn in zip(rows, turns, strict=True)]
+        if last := self._play_inside(rows):
+            turns = [
+                self.envs[index].both(turn, last[index]) if index in last else turn
+                for index, turn in zip(rows, turns, strict=True)
+            ]
+        for index, turn in zip(rows, turns, strict=True):
+            self._observations[index], self._events[index] = turn.observation, turn.event
+        return turns
 
-    def _begin(self, rows: Sequence[int], options: Mapping[str, Any]) -> _Infos:
-        """Begins an episode in these rows and keeps what they are shown; returns their infos."""
+    def _begin(self, rows: Sequence[int], options: Mapping[str, Any]) -> None:
+        """Begins an episode in these rows and keeps what they are shown."""
         if not rows:
-            return {}
+            return
         self._deal(rows, options)
-        infos: _Infos = {}
         for index in rows:
-            self._observations[index], infos[index] = self.envs[index].begun()
+            self._observations[index], self._events[index] = self.envs[index].begun()
             self._over[index] = False
-        return infos
+
+    def _begin_at_once(self) -> dict[str, Any]:
+        """Begins anew in the rows that have ended; returns their ends for the infos."""
+        if not (rows := [index for index, over in enumerate(self._over) if over]):
+            return {}
+        final = self._infos(rows)
+        observations = [self._observations[index] for index in rows]
+        self._begin(rows, {})
+        return _table(rows, {"final_obs": observations}, self.num_envs) | _masked("final_info", final, rows, self.num_envs)
 
     def _deal(self, rows: Sequence[int], options: Mapping[str, Any]) -> None:
         """Gives each row a task; where an inner Challenger poses nothing valid, another one."""
@@ -153,13 +165,6 @@ class SearchVectorEnv(VectorEnv[tuple[str, ...], tuple[str, ...], NDArray[Any]])
         for game, task, seed in dealt:
             game.reset(task, seed, cards=next(cards, None) if isinstance(task, Question) else None)
 
-    def _begin_at_once(self, infos: _Infos) -> None:
-        """Begins anew in the rows that have ended; their ends stay in the infos."""
-        ends = {index: (self._observations[index], infos[index]) for index, over in enumerate(self._over) if over}
-        for index, info in self._begin(list(ends), {}).items():
-            observation, final = ends[index]
-            infos[index] = {**info, "final_obs": observation, "final_info": final}
-
     def _play_inside(self, rows: Iterable[int]) -> dict[int, Turn]:
         """Lets the inner player act in lock-step until it is the caller's turn everywhere; returns its last turns."""
         last: dict[int, Turn] = {}
@@ -175,13 +180,26 @@ class SearchVectorEnv(VectorEnv[tuple[str, ...], tuple[str, ...], NDArray[Any]])
             last |= {index: game.state.transcript[-1] for index, game in waiting}
         return last
 
+    def _infos(self, rows: Sequence[int]) -> dict[str, Any]:
+        """Lays out what `SearchEnv` tells in `info` for these rows; at once, since a dict for each would cost half a turn."""
+        states = [self.envs[index].game.state for index in rows]
+        seats = [state.seat for state in states]
+        columns: dict[str, list[Any]] = {
+            "actor": ["" if seat is None else ROLE_NAMES[seat.role] for seat in seats],
+            "event": [self._events[index] for index in rows],
+            "turns_left": [0 if seat is None else seat.turns_left for seat in seats],
+            "searches_left": [0 if seat is None else seat.searches_left for seat in seats],
+        }
+        rewards = _nested(rows, [state.rewards for state in states], self.num_envs)
+        return _table(rows, columns, self.num_envs) | _masked("rewards", rewards, rows, self.num_envs)
+
     def _check(self, actions: Sequence[str], acting: Sequence[int], ended: Sequence[int]) -> None:
         if isinstance(actions, str) or len(actions) != self.num_envs:
             raise SesaError(f"actions: expected {self.num_envs} texts, one a row; got {len(actions)}: {actions!r}")
         for index in acting:
             if not isinstance(actions[index], str):
                 raise SesaError(f"actions[{index}]: expected a string; got {type(actions[index]).__name__} {actions[index]!r}")
-            if self.envs[index].game.actor is None:
+            if self.envs[index].game.state.seat is None:
                 raise SesaError("no episode is running: none has begun; call reset")
         if ended and self.autoreset_mode is AutoresetMode.DISABLED:
             raise SesaError(
@@ -220,18 +238,18 @@ class Row(SearchEnv):
         """Draws a task, if none is chosen, and the episode's seed, in the order in which `reset` does."""
         return chosen or self._drawn_task(), self._episode_seed()
 
-    def begun(self) -> tuple[str, dict[str, Any]]:
-        """What `reset` returns, once the inner player has played."""
+    def begun(self) -> tuple[str, str]:
+        """The first observation and event, once the inner player has played."""
         state = self.game.state
         if state.transcript:
-            return state.transcript[-1].observation, self._info(state.transcript[-1])
+            return state.transcript[-1].observation, state.transcript[-1].event
         assert state.seat is not None  # an episode whose first turn is still to come
-        return state.seat.prompt, self._info(None)
+        return state.seat.prompt, "reset"
 
     chosen = SearchEnv._chosen_task
     tries = SearchEnv._tries
     unfit = SearchEnv._unfit
-    stepped = SearchEnv._stepped
+    both = SearchEnv._both
 
 
 def _mode(name: str | AutoresetMode) -> AutoresetMode:
@@ -242,24 +260,35 @@ def _mode(name: str | AutoresetMode) -> AutoresetMode:
         raise ConfigError(f"autoreset_mode: expected one of {known}; got {name!r}") from None
 
 
-def _columns(infos: Mapping[int, Mapping[str, Any]], count: int) -> dict[str, Any]:
-    """Turns infos by row into arrays by key, each with its mask, as `VectorEnv` lays them out."""
-    by_key: dict[str, dict[int, Any]] = {}
-    for index, info in infos.items():
-        for key, value in info.items():
-            by_key.setdefault(key, {})[index] = value
+def _table(rows: Sequence[int], columns: Mapping[str, list[Any]], count: int) -> dict[str, Any]:
+    """Lays out values by key as `VectorEnv` does: for each key an array over all rows, and which rows have it."""
     table: dict[str, Any] = {}
-    for key, values in by_key.items():
-        table[key] = _column(values, count)
-        table[f"_{key}"] = mask = np.zeros(count, bool)
-        mask[list(values)] = True
+    for key, values in columns.items():
+        table |= _masked(key, _column(rows, values, count), rows, count)
     return table
 
 
-def _column(values: Mapping[int, Any], count: int) -> Any:
-    kind = type(next(iter(values.values())))
-    if kind is dict:
-        return _columns(values, count)
-    column = np.zeros(count, kind) if kind in (int, float, bool) else np.full(count, None, object)
-    column[list(values)] = list(values.values())
+def _nested(rows: Sequence[int], infos: Sequence[Mapping[str, Any]], count: int) -> dict[str, Any]:
+    """Lays out mappings that need not share their keys, and mappings in them."""
+    table: dict[str, Any] = {}
+    for key in dict.fromkeys(key for info in infos for key in info):
+        having = [row for row, info in zip(rows, infos, strict=True) if key in info]
+        values = [info[key] for info in infos if key in info]
+        column = _nested(having, values, count) if isinstance(values[0], dict) else _column(having, values, count)
+        table |= _masked(key, column, having, count)
+    return table
+
+
+def _masked(key: str, column: Any, rows: Sequence[int], count: int) -> dict[str, Any]:
+    return {key: column, f"_{key}": _column(rows, [True] * len(rows), count)}
+
+
+def _column(rows: Sequence[int], values: list[Any], count: int, kind: type | None = None) -> NDArray[Any]:
+    """Makes an array over all rows of the values that some have; the others get zeros, or None where they are no numbers."""
+    kind = kind or type(values[0])
+    if len(rows) == count:
+        return np.array(values, kind if kind in _NUMBERS else object)
+    column = np.zeros(count, kind) if kind in _NUMBERS else np.full(count, None, object)
+    if values:
+        column[rows] = values
     return column
