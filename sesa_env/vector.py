@@ -56,7 +56,7 @@ class SearchVectorEnv(VectorEnv[tuple[str, ...], tuple[str, ...], NDArray[Any]])
         self._events = ["reset"] * num_envs
         self._over = [False] * num_envs
 
-    def reset(  # type: ignore[override]  # as in SyncVectorEnv: a list seeds each row
+    def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[tuple[str, ...], dict[str, Any]]:
         """Begins an episode in every row, or in those of a mask.
