@@ -144,21 +144,29 @@ def test_faces_as_ratios_to_the_core(monkeypatch, capsys):
     )
 
 
+def guessing(begin, guess):
+    """Plays as many turns as the others: numbers upwards, until `guess` says that the episode is over."""
+
+    def play():
+        taken = 0
+        while taken < STEPS:
+            begin(taken)
+            for number in range(1, 21):
+                taken += 1
+                if guess(number) or taken == STEPS:
+                    break
+
+    return play
+
+
 def gem():
     """GEM's GuessTheNumber: a text game of one player."""
     try:
         from gem.envs.game_env.guess_the_number import GuessTheNumberEnv
     except ImportError:
         return None
-    env = GuessTheNumberEnv(max_turns=len(SCRIPT))
-
-    def play():
-        for seed in range(EPISODES):
-            env.reset(seed)
-            for _ in SCRIPT:
-                env.step(r"\boxed{99}")
-
-    return play
+    env = GuessTheNumberEnv()
+    return guessing(env.reset, lambda number: any(env.step(f"\\boxed{{{number}}}")[2:4]))
 
 
 def textarena():
@@ -169,19 +177,11 @@ def textarena():
         return None
     env = textarena.make("GuessTheNumber-v0")
 
-    def play():
-        taken = 0
-        while taken < STEPS:
-            env.reset(num_players=1, seed=taken)
-            done = False
-            for guess in cycle(range(1, 21)):
-                if done or taken == STEPS:
-                    break
-                env.get_observation()
-                done, _ = env.step(f"[{guess}]")
-                taken += 1
+    def guess(number):
+        env.get_observation()
+        return env.step(f"[{number}]")[0]
 
-    return play
+    return guessing(lambda seed: env.reset(num_players=1, seed=seed), guess)
 
 
 def pettingzoo():

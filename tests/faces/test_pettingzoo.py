@@ -1,5 +1,7 @@
 """PettingZoo's own checkers over the AEC and the parallel face, with warnings as errors, and what they do not look at."""
 
+import importlib
+import sys
 from functools import partial
 from types import SimpleNamespace
 
@@ -160,3 +162,10 @@ def test_an_episode_that_is_over():
 def test_the_module_has_the_names_that_pettingzoo_asks_for():
     assert str(raw_env(**SMALL)) == str(env(**SMALL)) == "sesa_search_v0"
     assert multiagent.env(**SMALL).possible_agents == ["challenger_0", "solver_0"]
+
+
+def test_a_missing_package_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pettingzoo", None)
+    monkeypatch.delitem(sys.modules, "sesa_env.multiagent")
+    with pytest.raises(ConfigError, match=r"pip install 'sesa-env\[pettingzoo\]'"):
+        importlib.import_module("sesa_env.multiagent")
