@@ -117,7 +117,7 @@ class SearchVectorEnv(VectorEnv[tuple[str, ...], tuple[str, ...], NDArray[Any]])
         games = [self.envs[index].game for index in rows]
         step(games, texts)
         turns = [game.state.transcript[-1] for game in games]
-        if last := self._play_inside(rows):
+        if self.envs[0].opponent is not None and (last := self._play_inside(rows)):
             turns = [
                 self.envs[index].both(turn, last[index]) if index in last else turn
                 for index, turn in zip(rows, turns, strict=True)
@@ -280,7 +280,10 @@ def _nested(rows: Sequence[int], infos: Sequence[Mapping[str, Any]], count: int)
 
 
 def _masked(key: str, column: Any, rows: Sequence[int], count: int) -> dict[str, Any]:
-    return {key: column, f"_{key}": _column(rows, [True] * len(rows), count)}
+    mask = np.full(count, len(rows) == count)
+    if len(rows) < count:
+        mask[rows] = True
+    return {key: column, f"_{key}": mask}
 
 
 def _column(rows: Sequence[int], values: list[Any], count: int, kind: type | None = None) -> NDArray[Any]:
