@@ -75,7 +75,7 @@ class Utf8(gymnasium.Space[str]):
     __hash__ = None  # type: ignore[assignment]  # mutable, like every gymnasium space
 
 
-@create_zero_array.register(Utf8)  # type: ignore[misc]  # a Space[str] is one of the dispatcher's Space[T]
-def _no_text(space: Utf8) -> str:
+@create_zero_array.register(Utf8)
+def _no_text(space: Utf8) -> str:  # type: ignore[misc]  # a Space[str] is one of the dispatcher's Space[T]
     """What Gymnasium's wrappers show before there is an observation: frame stacks and delays pad with it."""
     return ""
