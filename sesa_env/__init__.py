@@ -34,4 +34,6 @@ __all__ = [
     "play_questions",
 ]
 
-gymnasium.register(id="SESA-Search-v0", entry_point="sesa_env.env:SearchEnv")
+gymnasium.register(
+    id="SESA-Search-v0", entry_point="sesa_env.env:SearchEnv", vector_entry_point="sesa_env.vector:SearchVectorEnv"
+)

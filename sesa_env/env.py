@@ -94,8 +94,9 @@ class SearchEnv(gymnasium.Env[str, str]):
         if self.role is Role.SOLVER:
             config = replace(config, group_size=1)
         self.game = SearchGame(world, config, memory)
-        self._opponent = _opponent(self.role, opponent, world)
-        self._ready_questions = self.role is Role.SOLVER and self._opponent is None
+        self.opponent = _opponent(self.role, opponent, world)
+        """Who plays the other seat; None where the caller plays both, or is asked ready questions."""
+        self._ready_questions = self.role is Role.SOLVER and self.opponent is None
         longest = max(config.max_action_chars, 1_000_000)
         self.action_space: gymnasium.Space[str] = Utf8(longest)
         self.observation_space: gymnasium.Space[str] = Utf8()
@@ -121,20 +122,12 @@ class SearchEnv(gymnasium.Env[str, str]):
         """
         super().reset(seed=seed)
         chosen = self._chosen_task(options or {})
-        if chosen is not None:
-            begun = self._begin(chosen)
-            if self.game.actor is None:
-                raise SesaError(f"the inner Challenger posed no valid question for {chosen}: {self.game.state.reject_reason}")
-            return begun
-        tries = 1 if self._opponent is None or self.role is Role.CHALLENGER else _POSING_TRIES
+        tries = self._tries(chosen)
         for _ in range(tries):
-            pool = self.game.world.questions if self._ready_questions else self.game.world.targets
-            begun = self._begin(pool[int(self.np_random.integers(len(pool)))])
+            begun = self._begin(chosen or self._drawn_task())
             if self.game.actor is not None:
                 return begun
-        raise SesaError(
-            f"the inner Challenger posed no valid question for {tries} targets; last: {self.game.state.reject_reason}"
-        )
+        raise self._unfit(chosen, tries)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Plays one turn, then lets the inner player play until it is the caller's turn again or the episode is over.
@@ -149,11 +142,9 @@ class SearchEnv(gymnasium.Env[str, str]):
             SesaError: the episode is over, or none has begun.
         """
         turn = self.game.act(action)
-        if self._opponent is None or (last := self._play_inside()) is None:
-            return turn.observation, turn.reward, turn.terminated, turn.truncated, self._info(turn)
-        # Only a valid question hands the turn to the inner player, a Solver, which then plays its group to the end.
-        earned = self.game.state.rewards[Role.CHALLENGER.value][self.game.config.reward.challenger]
-        return last.observation, turn.reward + earned, True, False, self._info(last)
+        if self.opponent is not None and (last := self._play_inside()) is not None:
+            turn = self._both(turn, last)
+        return turn.observation, turn.reward, turn.terminated, turn.truncated, self._info(turn)
 
     def view(self) -> View:
         """Returns all that the actor may see, as data."""
@@ -205,18 +196,42 @@ class SearchEnv(gymnasium.Env[str, str]):
             raise ConfigError(f"reset options: index: expected 0 to {len(pool) - 1}; got {value!r}")
         return pool[value]
 
+    def _drawn_task(self) -> Question | Target:
+        pool = self.game.world.questions if self._ready_questions else self.game.world.targets
+        return pool[int(self.np_random.integers(len(pool)))]
+
+    def _tries(self, chosen: Question | Target | None) -> int:
+        """How often an episode may begin anew because the inner Challenger has posed nothing valid."""
+        poses_inside = self.opponent is not None and self.role is Role.SOLVER
+        return _POSING_TRIES if poses_inside and chosen is None else 1
+
+    def _unfit(self, chosen: Question | Target | None, tries: int) -> SesaError:
+        reason = self.game.state.reject_reason
+        if chosen is not None:
+            return SesaError(f"the inner Challenger posed no valid question for {chosen}: {reason}")
+        return SesaError(f"the inner Challenger posed no valid question for {tries} targets; last: {reason}")
+
     def _begin(self, task: Question | Target) -> tuple[str, dict[str, Any]]:
-        prompt = self.game.reset(task, seed=int(self.np_random.integers(2**31)))
+        prompt = self.game.reset(task, seed=self._episode_seed())
         last = self._play_inside() if self.role is not None else None
         return (prompt if last is None else last.observation), self._info(last)
+
+    def _episode_seed(self) -> int:
+        return int(self.np_random.integers(2**31))
+
+    def _both(self, turn: Turn, last: Turn) -> Turn:
+        """The caller's turn and what the inner player did after it, up to its last turn, as one."""
+        # Only a valid question hands the turn to the inner player, a Solver, which then plays its group to the end.
+        earned = self.game.state.rewards[Role.CHALLENGER.value][self.game.config.reward.challenger]
+        return last._replace(reward=turn.reward + earned, terminated=True, truncated=False)
 
     def _play_inside(self) -> Turn | None:
         """Lets the inner player act while it is its turn; returns its last turn, None if it had none."""
         last = None
         while (actor := self.game.actor) is not None and actor is not self.role:
-            if self._opponent is None:
-                raise ConfigError(f"nobody plays the {actor.value}'s seat; expected opponent=NAME")
-            last = self.game.act(self._opponent.act(self.game.view()))
+            if self.opponent is None:
+                raise empty_seat(actor)
+            last = self.game.act(self.opponent.act(self.game.view()))
         return last
 
     def _info(self, turn: Turn | None) -> dict[str, Any]:
@@ -229,6 +244,11 @@ class SearchEnv(gymnasium.Env[str, str]):
             "searches_left": 0 if seat is None else seat.searches_left,
             "rewards": {role: components.copy() for role, components in state.rewards.items()},
         }
+
+
+def empty_seat(actor: Role) -> ConfigError:
+    """Builds the error for a turn that nobody plays."""
+    return ConfigError(f"nobody plays the {actor.value}'s seat; expected opponent=NAME")
 
 
 def _role(role: str | None) -> Role | None:

@@ -42,10 +42,11 @@ def play(games: Sequence[SearchGame], players: Mapping[Role, Player]) -> None:
             if isinstance(player := players[role], SeatPlayer):
                 player.play_seat(turn)
             else:
-                step(turn, _ask(player, [game.view() for game in turn]))
+                step(turn, ask(player, [game.view() for game in turn]))
 
 
-def _ask(player: Player, views: Sequence[View]) -> list[str]:
+def ask(player: Player, views: Sequence[View]) -> list[str]:
+    """Asks a player for the next turn of each view: all at once if it can, else one by one."""
     if isinstance(player, BatchPlayer):
         return player.act_batch(views)
     return [player.act(view) for view in views]

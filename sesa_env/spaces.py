@@ -4,6 +4,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.wrappers.utils import create_zero_array
 
 _WORDS = ("search", "answer", "question", "think", "who", "when", "a", "the", "ü", "名", "\N{SNAKE}", "\n", "<", ">", "&lt;")
 
@@ -72,3 +73,9 @@ class Utf8(gymnasium.Space[str]):
         return isinstance(other, Utf8) and other.max_length == self.max_length
 
     __hash__ = None  # type: ignore[assignment]  # mutable, like every gymnasium space
+
+
+@create_zero_array.register(Utf8)
+def _no_text(space: Utf8) -> str:  # type: ignore[misc]  # a Space[str] is one of the dispatcher's Space[T]
+    """What Gymnasium's wrappers show before there is an observation: frame stacks and delays pad with it."""
+    return ""
