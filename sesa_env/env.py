@@ -1,5 +1,7 @@
 """`SESA-Search-v0`: the game as a Gymnasium environment."""
 
+import difflib
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -63,10 +65,11 @@ class SearchEnv(gymnasium.Env[str, str]):
             "naive". For `role="solver"` the default is nobody: ready questions of the world are asked.
         corpus: the world's name, see `sesa_env.worlds.make_world`.
         corpus_options: the world's options.
-        memory: the skill memory that the Solver is shown cards from: None (Off mode), "seeds" (the hand-written cards) or the
-            path of a bank, read once, when the environment is made.
+        memory: the skill memory that the Solver is shown cards from: None (Off mode), "seeds" (the hand-written cards), the
+            path of a bank, read once, when the environment is made, or anyone's own as `module:factory`.
         rules: fields of `sesa_env.game.GameConfig`, nested ones as mappings, for example `{"reward": {"end_penalty": 0.2}}`.
         render_mode: None or "ansi" (the transcript as text).
+        **unknown: refused; it is here so that the error can say what would be known.
     """
 
     metadata = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012 - Gymnasium's own declaration of this attribute
@@ -80,7 +83,9 @@ class SearchEnv(gymnasium.Env[str, str]):
         memory: str | None = None,
         rules: Mapping[str, Any] | None = None,
         render_mode: str | None = None,
+        **unknown: Any,
     ) -> None:
+        _refuse(unknown)
         if render_mode not in (None, "ansi"):
             raise ConfigError(f"render_mode: expected None or 'ansi'; got {render_mode!r}")
         self.render_mode = render_mode
@@ -229,6 +234,19 @@ class SearchEnv(gymnasium.Env[str, str]):
             "searches_left": 0 if seat is None else seat.searches_left,
             "rewards": {role: components.copy() for role, components in state.rewards.items()},
         }
+
+
+def _refuse(unknown: Mapping[str, Any]) -> None:
+    """Refuses arguments that there are none of, by their names."""
+    if not unknown:
+        return
+    known = [name for name in inspect.signature(SearchEnv).parameters if name != "unknown"]
+    near = [guess for name in unknown for guess in difflib.get_close_matches(name, known, n=1)]
+    told = f"; did you mean {' and '.join(near)}?" if near else ""
+    raise ConfigError(
+        f"SESA-Search-v0 has no argument {', '.join(map(repr, unknown))}; expected some of {', '.join(known)}{told} "
+        "What the rules have goes into rules={...}, what the world has into corpus_options={...}"
+    )
 
 
 def _role(role: str | None) -> Role | None:
