@@ -73,12 +73,12 @@ def measure(world: World, seconds: float = 1.0, seed: int = 0) -> list[Measured]
     free = replace(world, retriever=_SameThree(tuple(world.corpus[i] for i in range(min(3, len(world.corpus))))))
     queries = [text.removeprefix("<search>").removesuffix("</search>") for script in scripts for text in script[:-1]]
     work: Mapping[tuple[str, str], Callable[[], int]] = {
-        ("core, searches that cost nothing", "turns"): lambda: _play_core(free, scripts),
-        ("core", "turns"): lambda: _play_core(world, scripts),
-        ("gymnasium.make, searches that cost nothing", "turns"): lambda: _play_env(free, scripts),
-        ("gymnasium.make", "turns"): lambda: _play_env(world, scripts),
-        ("search tool, one query at a time", "searches"): lambda: _search(world, queries, 1),
-        ("search tool, 64 queries together", "searches"): lambda: _search(world, queries, 64),
+        ("core, searches that cost nothing", "turns"): _core(free, scripts),
+        ("core", "turns"): _core(world, scripts),
+        ("gymnasium.make, searches that cost nothing", "turns"): _made(free, scripts),
+        ("gymnasium.make", "turns"): _made(world, scripts),
+        ("search tool, one query at a time", "searches"): _searches(world, queries, 1),
+        ("search tool, 64 queries together", "searches"): _searches(world, queries, 64),
     }
     rates: dict[tuple[str, str], list[float]] = {name: [] for name in work}
     for _ in range(_ROUNDS):
@@ -108,31 +108,46 @@ def _rate(piece: Callable[[], int], seconds: float) -> float:
             return done / passed
 
 
-def _play_core(world: World, scripts: Sequence[Sequence[str]]) -> int:
+def _core(world: World, scripts: Sequence[Sequence[str]]) -> Callable[[], int]:
+    """A piece of work: each script played on the bare rules."""
     game = SearchGame(world, GameConfig(group_size=1))
-    for index, script in enumerate(scripts):
-        game.reset(world.questions[index % len(world.questions)], seed=index)
-        for text in script:
-            game.act(text)
-    return sum(map(len, scripts))
+
+    def play() -> int:
+        for index, script in enumerate(scripts):
+            game.reset(world.questions[index % len(world.questions)], seed=index)
+            for text in script:
+                game.act(text)
+        return sum(map(len, scripts))
+
+    return play
 
 
-def _play_env(world: World, scripts: Sequence[Sequence[str]]) -> int:
-    env = gymnasium.make("SESA-Search-v0", role="solver", corpus_options={"size": 300, "n_questions": 1})
+def _made(world: World, scripts: Sequence[Sequence[str]]) -> Callable[[], int]:
+    """A piece of work: each script played through what `gymnasium.make` gives."""
+    env = gymnasium.make("SESA-Search-v0", role="solver", corpus_options={"size": 300, "n_questions": 1, "n_targets": 1})
     inner = env.unwrapped
     assert isinstance(inner, SearchEnv)
     inner.game.world = world  # a world that was made by hand has no name to be made by
-    for script in scripts:
-        env.reset()
-        for text in script:
-            env.step(text)
-    return sum(map(len, scripts))
+
+    def play() -> int:
+        for script in scripts:
+            env.reset()
+            for text in script:
+                env.step(text)
+        return sum(map(len, scripts))
+
+    return play
 
 
-def _search(world: World, queries: Sequence[str], together: int) -> int:
-    for start in range(0, len(queries), together):
-        world.retriever.search(list(queries[start : start + together]), 3)
-    return len(queries)
+def _searches(world: World, queries: Sequence[str], together: int) -> Callable[[], int]:
+    """A piece of work: each query answered by the search tool, so many in one call."""
+
+    def search() -> int:
+        for start in range(0, len(queries), together):
+            world.retriever.search(list(queries[start : start + together]), 3)
+        return len(queries)
+
+    return search
 
 
 def add_bench_command(subparsers: "SubParsers") -> None:
