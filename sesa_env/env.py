@@ -18,6 +18,7 @@ from sesa_env.spaces import Utf8
 from sesa_env.types import ROLE_NAMES, Question, Role, Target
 from sesa_env.worlds import World
 
+_EXAMPLES = {"corpus_options": "corpus_options={'size': 1000}", "rules": "rules={'group_size': 2}"}
 _POSING_TRIES = 50  # targets an inner Challenger may fail at before the opponent is called unfit
 
 
@@ -90,7 +91,7 @@ class SearchEnv(gymnasium.Env[str, str]):
             raise ConfigError(f"render_mode: expected None or 'ansi'; got {render_mode!r}")
         self.render_mode = render_mode
         self.role = _role(role)
-        self.setup = Setup(corpus, dict(corpus_options or {}), memory, dict(rules or {}))
+        self.setup = Setup(corpus, _options("corpus_options", corpus_options), memory, _options("rules", rules))
         world, config, snapshot = open_setup(self.setup)
         self._connect(world, config, snapshot, opponent)
 
@@ -249,6 +250,12 @@ def _refuse(unknown: Mapping[str, Any]) -> None:
     )
 
 
+def _options(name: str, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    if given is not None and not isinstance(given, Mapping):
+        raise ConfigError(f"{name}: expected a mapping of names to values, for example {_EXAMPLES[name]}; got {given!r}")
+    return dict(given or {})
+
+
 def _role(role: str | None) -> Role | None:
     if role is None:
         return None
@@ -260,7 +267,10 @@ def _role(role: str | None) -> Role | None:
 
 def _opponent(role: Role | None, opponent: str | None, world: World) -> Player | None:
     if role is None and opponent is not None:
-        raise ConfigError(f"opponent: with role=None the caller plays every turn; expected None, got {opponent!r}")
+        raise ConfigError(
+            f"opponent: with role=None the caller plays every turn; expected None, got {opponent!r}; "
+            "give role='solver' or 'challenger' too"
+        )
     name = "naive" if opponent is None and role is Role.CHALLENGER else opponent
     if name is None:
         return None

@@ -44,6 +44,8 @@ def find_plugin(kind: str, name: str, built_in: Mapping[str, str], example: str)
         ConfigError: the name is not of that form, or there is no such module or callable.
     """
     where = f"{kind} {name!r}"
+    if not isinstance(name, str):
+        raise ConfigError(f"{where}: expected a name, a string; got {type(name).__name__}; type {example}")
     module_name, colon, attribute = built_in.get(name, name).partition(":")
     if not (colon and module_name and attribute):
         known = f"one of {', '.join(built_in)} or " if built_in else ""

@@ -59,6 +59,8 @@ def open_memory(name: str | None) -> MemorySnapshot | None:
     """
     if name is None:
         return None
+    if not isinstance(name, str):
+        raise ConfigError(f"memory: expected None, 'seeds', the path of a skill bank or module:factory; got {name!r}")
     if names_a_factory(name):
         return load_memory(name)
     from sesa_env.memory.bank import SkillBank

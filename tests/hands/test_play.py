@@ -65,7 +65,7 @@ def test_a_solver_plays_to_the_end_and_reads_what_was_wanted():
 
 
 def test_what_is_wanted_is_not_told_before_the_end():
-    over, shown, env = seated("search mayor", "history", "cards", "prompt", "help")
+    over, shown, _ = seated("search mayor", "history", "cards", "prompt", "help")
     assert not over
     assert "Wanted" not in shown
 
