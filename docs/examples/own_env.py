@@ -1,0 +1,27 @@
+"""A small text environment, and a mistake that a checker finds."""
+
+import random
+
+import gymnasium
+
+from sesa_env.spaces import Utf8
+
+
+class Guess(gymnasium.Env):
+    """Guess a word in five turns."""
+
+    action_space = observation_space = Utf8()
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.word = random.choice(["search", "answer"])  # the mistake: self.np_random is what the seed seeds
+        self.left = 5
+        return "Guess a word.", {}
+
+    def step(self, action):
+        self.left -= 1
+        found = self.word in action
+        return "yes" if found else "no", float(found), found, self.left == 0 and not found, {}
+
+
+gymnasium.register("Guess-v0", entry_point=Guess)
