@@ -7,10 +7,11 @@ import sys
 import tempfile
 import warnings
 
+from datasets import Dataset
+
 from agents.demonstrations import QUICK_WORLD
 from agents.prompts import load_style
 from agents.tiny import load_tiny
-from datasets import Dataset
 from sesa_env.integrations.seats import SeatTasks
 from sesa_env.integrations.trl import TagRollout, game_reward
 
