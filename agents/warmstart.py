@@ -18,7 +18,13 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import torch
+from sesa_env.errors import ConfigError, missing_extra
+
+try:  # before all that needs them: who lacks one reads what to type, not where it was missed
+    import torch
+    import transformers  # noqa: F401 - only looked for
+except ImportError as error:
+    raise SystemExit(f"agents.warmstart: {missing_extra(str(error.name), 'llm')}") from error
 
 from agents.demonstrations import Demonstration, Recipe, demonstrate
 from agents.passrates import DEVELOPMENT_SEED, pass_rates
@@ -26,7 +32,6 @@ from agents.policy import ModelConfig, Policy, load_policy
 from agents.prompts import load_style
 from agents.tiny import TinyShape, is_tiny, tiny_model, tiny_tokenizer
 from agents.tiny_names import Renamer
-from sesa_env.errors import ConfigError
 from sesa_env.memory.whole import whole_file
 from sesa_env.plain import build
 

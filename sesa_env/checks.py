@@ -14,7 +14,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from sesa_env.errors import SesaError
+from sesa_env.errors import ConfigError, SesaError
 
 EnvFactory = Callable[[], gymnasium.Env[Any, Any]]
 Step = tuple[Any, float, bool, bool, dict[str, Any]]
@@ -64,16 +64,50 @@ def check_env(make: EnvFactory, seed: int = 0) -> list[str]:
 
     Raises:
         CheckError: the first check that failed, with what was expected and what came.
+        ConfigError: `make` makes no Gymnasium environment, or one whose actions are no texts.
     """
-    space = make().action_space
-    if not all(text in space for text in WELL_FORMED):
-        raise CheckError(f"expected an environment whose actions are texts; its action space is {space}")
+    for name, failure in run_checks(make, seed):
+        if failure is not None:
+            raise CheckError(f"{name}: {failure}") from failure
+    return list(CHECKS)
+
+
+def run_checks(make: EnvFactory, seed: int = 0) -> Iterator[tuple[str, CheckError | None]]:
+    """Runs every check, whatever the others found; arguments as `check_env`.
+
+    Yields:
+        The name of each check, and what it failed with: a `CheckError`, caused by what the environment itself raised, if
+        anything; None if it passed.
+
+    Raises:
+        ConfigError: as `check_env`.
+    """
+    _require_texts(make())
     for name, check in CHECKS.items():
         try:
             check(make, seed)
         except CheckError as error:
-            raise CheckError(f"{name}: {error}") from error
-    return list(CHECKS)
+            yield name, error
+        except Exception as error:  # an environment may raise anything, and that it raised is what the check has found
+            failure = CheckError(
+                f"expected no text, seed or call to raise; the environment raised {type(error).__name__}: {error}"
+            )
+            failure.__cause__ = error
+            yield name, failure
+        else:
+            yield name, None
+
+
+def _require_texts(env: Any) -> None:
+    if not isinstance(env, gymnasium.Env):
+        raise ConfigError(f"expected a class or function that makes a gymnasium.Env; it made a {type(env).__name__}")
+    space = env.action_space
+    refused = next((text for text in WELL_FORMED if text not in space), None)
+    if refused is not None:
+        raise ConfigError(
+            f"expected an environment whose actions are texts, {refused!r} among them; its action space is {space}; "
+            "sesa_env.spaces.Utf8() admits every text"
+        )
 
 
 def _script(seed: int) -> Iterator[str]:

@@ -1,23 +1,23 @@
-"""The command `sesa`: list, check, replay, bank, models, index, serve."""
+"""The command `sesa`: list, play, check, bench, replay, bank, models, index, serve."""
 
 import argparse
 import sys
 from collections.abc import Sequence
-from functools import partial
 from importlib.metadata import version
-from typing import Any
+from pathlib import Path
 
 import gymnasium
 
-from sesa_env.checks import check_env
+from sesa_env.bench import add_bench_command
+from sesa_env.check_cli import add_check_command
 from sesa_env.errors import SesaError
 from sesa_env.memory.cli import add_bank_commands
 from sesa_env.models import add_model_commands
 from sesa_env.records import read_episodes, replayed
 from sesa_env.search.index_cli import add_index_commands
 from sesa_env.search.server.cli import add_serve_command
+from sesa_env.terminal.cli import add_play_command
 from sesa_env.transcript import tell_episode
-from sesa_env.types import Role
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,11 +30,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit code: 0 if all is well, 1 if a check or a replay found a difference, 2 on an error.
     """
     options = _parser().parse_args(arguments)
+    _import_from_here()
     try:
         return int(options.run(options))
     except (SesaError, gymnasium.error.Error, ModuleNotFoundError) as error:
         sys.stderr.write(f"sesa: {error}\n")
         return 2
+
+
+def _import_from_here() -> None:
+    """Lets `module:name` find a module in the working directory, as `python -m` would; what is installed comes first."""
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -45,9 +53,9 @@ def _parser() -> argparse.ArgumentParser:
     listing = commands.add_parser("list", help="list the registered environments")
     listing.set_defaults(run=_list)
 
-    check = commands.add_parser("check", help="run the conformance suite on a registered environment")
-    check.add_argument("id", nargs="?", default="SESA-Search-v0", help="environment id, MODULE:ID if it needs an import")
-    check.set_defaults(run=_check)
+    add_play_command(commands)
+    add_check_command(commands)
+    add_bench_command(commands)
 
     again = commands.add_parser("replay", help="execute recorded episodes again and report the first difference")
     again.add_argument("file", help="JSONL file of episodes")
@@ -65,15 +73,6 @@ def _parser() -> argparse.ArgumentParser:
 def _list(_: argparse.Namespace) -> int:
     for name in sorted(spec for spec in gymnasium.registry if spec.startswith("SESA-")):
         sys.stdout.write(f"{name}\n")
-    return 0
-
-
-def _check(options: argparse.Namespace) -> int:
-    ours = options.id.rpartition(":")[2].startswith("SESA-")
-    roles: list[dict[str, Any]] = [{}, *({"role": role.value} for role in Role)] if ours else [{}]
-    for kwargs in roles:
-        passed = check_env(partial(gymnasium.make, options.id, **kwargs))
-        sys.stdout.write(f"{options.id} {kwargs or ''}: {len(passed)} checks passed: {', '.join(passed)}\n")
     return 0
 
 

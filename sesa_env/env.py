@@ -1,5 +1,7 @@
 """`SESA-Search-v0`: the game as a Gymnasium environment."""
 
+import difflib
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -16,6 +18,7 @@ from sesa_env.spaces import Utf8
 from sesa_env.types import ROLE_NAMES, Question, Role, Target
 from sesa_env.worlds import World
 
+_EXAMPLES = {"corpus_options": "corpus_options={'size': 1000}", "rules": "rules={'group_size': 2}"}
 _POSING_TRIES = 50  # targets an inner Challenger may fail at before the opponent is called unfit
 
 
@@ -63,10 +66,11 @@ class SearchEnv(gymnasium.Env[str, str]):
             "naive". For `role="solver"` the default is nobody: ready questions of the world are asked.
         corpus: the world's name, see `sesa_env.worlds.make_world`.
         corpus_options: the world's options.
-        memory: the skill memory that the Solver is shown cards from: None (Off mode), "seeds" (the hand-written cards) or the
-            path of a bank, read once, when the environment is made.
+        memory: the skill memory that the Solver is shown cards from: None (Off mode), "seeds" (the hand-written cards), the
+            path of a bank, read once, when the environment is made, or anyone's own as `module:factory`.
         rules: fields of `sesa_env.game.GameConfig`, nested ones as mappings, for example `{"reward": {"end_penalty": 0.2}}`.
         render_mode: None or "ansi" (the transcript as text).
+        **unknown: refused; it is here so that the error can say what would be known.
     """
 
     metadata = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012 - Gymnasium's own declaration of this attribute
@@ -80,12 +84,14 @@ class SearchEnv(gymnasium.Env[str, str]):
         memory: str | None = None,
         rules: Mapping[str, Any] | None = None,
         render_mode: str | None = None,
+        **unknown: Any,
     ) -> None:
+        _refuse(unknown)
         if render_mode not in (None, "ansi"):
             raise ConfigError(f"render_mode: expected None or 'ansi'; got {render_mode!r}")
         self.render_mode = render_mode
         self.role = _role(role)
-        self.setup = Setup(corpus, dict(corpus_options or {}), memory, dict(rules or {}))
+        self.setup = Setup(corpus, _options("corpus_options", corpus_options), memory, _options("rules", rules))
         world, config, snapshot = open_setup(self.setup)
         self._connect(world, config, snapshot, opponent)
 
@@ -251,6 +257,25 @@ def empty_seat(actor: Role) -> ConfigError:
     return ConfigError(f"nobody plays the {actor.value}'s seat; expected opponent=NAME")
 
 
+def _refuse(unknown: Mapping[str, Any]) -> None:
+    """Refuses arguments that there are none of, by their names."""
+    if not unknown:
+        return
+    known = [name for name in inspect.signature(SearchEnv).parameters if name != "unknown"]
+    near = [guess for name in unknown for guess in difflib.get_close_matches(name, known, n=1)]
+    told = f"; did you mean {' and '.join(near)}?" if near else ""
+    raise ConfigError(
+        f"SESA-Search-v0 has no argument {', '.join(map(repr, unknown))}; expected some of {', '.join(known)}{told} "
+        "What the rules have goes into rules={...}, what the world has into corpus_options={...}"
+    )
+
+
+def _options(name: str, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    if given is not None and not isinstance(given, Mapping):
+        raise ConfigError(f"{name}: expected a mapping of names to values, for example {_EXAMPLES[name]}; got {given!r}")
+    return dict(given or {})
+
+
 def _role(role: str | None) -> Role | None:
     if role is None:
         return None
@@ -262,7 +287,10 @@ def _role(role: str | None) -> Role | None:
 
 def _opponent(role: Role | None, opponent: str | None, world: World) -> Player | None:
     if role is None and opponent is not None:
-        raise ConfigError(f"opponent: with role=None the caller plays every turn; expected None, got {opponent!r}")
+        raise ConfigError(
+            f"opponent: with role=None the caller plays every turn; expected None, got {opponent!r}; "
+            "give role='solver' or 'challenger' too"
+        )
     name = "naive" if opponent is None and role is Role.CHALLENGER else opponent
     if name is None:
         return None

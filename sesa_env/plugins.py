@@ -27,7 +27,7 @@ def make_plugin(kind: str, name: str, built_in: Mapping[str, str], example: str,
             factory itself raises leaves as it is.
     """
     where = f"{kind} {name!r}"
-    factory = _find(where, name, built_in, example)
+    factory = find_plugin(kind, name, built_in, example)
     try:
         inspect.signature(factory).bind(*arguments, **options)
     except TypeError as error:
@@ -37,10 +37,19 @@ def make_plugin(kind: str, name: str, built_in: Mapping[str, str], example: str,
     return factory(*arguments, **options)
 
 
-def _find(where: str, name: str, built_in: Mapping[str, str], example: str) -> Callable[..., Any]:
+def find_plugin(kind: str, name: str, built_in: Mapping[str, str], example: str) -> Callable[..., Any]:
+    """Finds a callable by name, without calling it; arguments as `make_plugin`.
+
+    Raises:
+        ConfigError: the name is not of that form, or there is no such module or callable.
+    """
+    where = f"{kind} {name!r}"
+    if not isinstance(name, str):
+        raise ConfigError(f"{where}: expected a name, a string; got {type(name).__name__}; type {example}")
     module_name, colon, attribute = built_in.get(name, name).partition(":")
     if not (colon and module_name and attribute):
-        raise ConfigError(f"{where}: expected one of {', '.join(built_in)} or module:factory; type {example}")
+        known = f"one of {', '.join(built_in)} or " if built_in else ""
+        raise ConfigError(f"{where}: expected {known}module:factory; type {example}")
     factory = getattr(_module(where, module_name, example), attribute, None)
     if factory is None:
         raise ConfigError(f"{where}: module {module_name!r} has no {attribute!r}; type {example}")

@@ -9,6 +9,7 @@ from typing import Any
 from sesa_env.errors import ConfigError, StoreError
 from sesa_env.game import GameConfig, SearchGame, Turn
 from sesa_env.memory.base import MemorySnapshot
+from sesa_env.memory.load import load_memory, names_a_factory
 from sesa_env.plain import build
 from sesa_env.types import Question, Role, Target
 from sesa_env.worlds import World, make_world
@@ -23,7 +24,7 @@ class Setup:
     Attributes:
         corpus: the world's name.
         corpus_options: the world's options.
-        memory: None, "seeds", or the path of a bank.
+        memory: None, "seeds", the path of a bank, or "module:factory".
         rules: fields of `GameConfig`, nested ones as mappings.
     """
 
@@ -47,17 +48,21 @@ def open_memory(name: str | None) -> MemorySnapshot | None:
     """Opens a skill memory by name and freezes it: with the embedder that wrote it, and the paper's settings for retrieval.
 
     Args:
-        name: None (Off mode), "seeds" (the hand-written cards) or the path of a bank.
+        name: None (Off mode), "seeds" (the hand-written cards), the path of a bank, or anyone's own as "module:factory".
 
     Returns:
         The snapshot, None in Off mode.
 
     Raises:
-        ConfigError: there is no such file, or its embedder is not installed.
+        ConfigError: there is no such file or factory, or its embedder is not installed.
         StoreError: the file is no bank.
     """
     if name is None:
         return None
+    if not isinstance(name, str):
+        raise ConfigError(f"memory: expected None, 'seeds', the path of a skill bank or module:factory; got {name!r}")
+    if names_a_factory(name):
+        return load_memory(name)
     from sesa_env.memory.bank import SkillBank
     from sesa_env.memory.prime import prime
 
@@ -68,7 +73,7 @@ def open_memory(name: str | None) -> MemorySnapshot | None:
     if not Path(name).is_file():
         found = "is a directory" if Path(name).is_dir() else "is no file"
         raise ConfigError(
-            f"memory: expected None, 'seeds' or the path of a skill bank; {name!r} {found} "
+            f"memory: expected None, 'seeds', the path of a skill bank or module:factory; {name!r} {found} "
             "(a run of the harness keeps its banks as units/bank-*/bank.sqlite)"
         )
     with SkillBank.open(name, create=False) as bank:

@@ -3,8 +3,13 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sesa_env.errors import ConfigError
+from sesa_env.plugins import find_plugin
+
+ChallengerReward = Callable[[float, "RewardConfig"], float]
+"""A reward for a valid question: a function of its solve rate p, in [0, 1], and of the numbers in the configuration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +17,7 @@ class RewardConfig:
     """The numbers in the rewards, with the paper's values or, where the paper gives none, this project's."""
 
     challenger: str = "bell"
-    """Name of the Challenger's reward for a valid question: a key of `CHALLENGER_REWARDS`."""
+    """The Challenger's reward for a valid question: a key of `CHALLENGER_REWARDS`, or anyone's own as `module:function`."""
     end_penalty: float = 0.1
     """lambda: the bell's penalty when nobody or everybody solves the question (section 2); not given in the paper."""
     invalid: float = 0.0
@@ -26,9 +31,7 @@ class RewardConfig:
 
     def __post_init__(self) -> None:
         """Refuses values that no reward can be made of."""
-        if self.challenger not in CHALLENGER_REWARDS:
-            names = ", ".join(sorted(CHALLENGER_REWARDS))
-            raise ConfigError(f"challenger reward: expected one of {names}; got {self.challenger!r}")
+        find_reward(self.challenger)
         if self.gaussian_width <= 0:
             raise ConfigError(f"gaussian_width: expected a number above 0; got {self.gaussian_width}")
         for name in ("end_penalty", "invalid", "malformed", "gaussian_mean", "gaussian_width"):
@@ -59,12 +62,33 @@ def format_only(solve_rate: float, config: RewardConfig) -> float:
     return 1.0
 
 
-CHALLENGER_REWARDS: Mapping[str, Callable[[float, RewardConfig], float]] = {
+CHALLENGER_REWARDS: Mapping[str, ChallengerReward] = {
     "bell": bell,
     "one_minus_p": one_minus_p,
     "gaussian": gaussian,
     "format_only": format_only,
 }
+
+
+@lru_cache(maxsize=64)
+def find_reward(name: str) -> ChallengerReward:
+    """Finds a Challenger's reward by name.
+
+    Args:
+        name: a key of `CHALLENGER_REWARDS`, or "module:function"; the module must be importable.
+
+    Returns:
+        The function `(solve_rate, config) -> float`.
+
+    Raises:
+        ConfigError: there is no such reward.
+    """
+    if (own := CHALLENGER_REWARDS.get(name)) is not None:
+        return own
+    names = {known: f"{__name__}:{known}" for known in sorted(CHALLENGER_REWARDS)}
+    return find_plugin(
+        "challenger reward", name, names, "for example my_rewards:steep, a function (solve_rate, config) -> float"
+    )
 
 
 def challenger_reward(solve_rate: float, config: RewardConfig) -> float:
@@ -76,5 +100,13 @@ def challenger_reward(solve_rate: float, config: RewardConfig) -> float:
 
     Returns:
         The reward; at most 1 for every built-in function.
+
+    Raises:
+        ConfigError: a reward of one's own gave something else than a finite number.
     """
-    return CHALLENGER_REWARDS[config.challenger](solve_rate, config)
+    reward = find_reward(config.challenger)(solve_rate, config)
+    if not isinstance(reward, int | float) or not math.isfinite(reward):
+        raise ConfigError(
+            f"challenger reward {config.challenger!r}: expected a finite number for p = {solve_rate}; got {reward!r}"
+        )
+    return float(reward)

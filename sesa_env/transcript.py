@@ -23,6 +23,12 @@ def tell_episode(game: SearchGame) -> str:
     return "\n".join([*_task(game), *_turns(game), *_outcome(game)]) + "\n"
 
 
+def tell_outcome(game: SearchGame) -> str:
+    """Writes how an episode ended: the task with what was wanted, the attempts, what each role earned."""
+    posed = isinstance(game.state.task, Target) and game.question is not None
+    return "\n".join([*_task(game), *(_question(game) if posed else ()), *_outcome(game)]) + "\n"
+
+
 def _task(game: SearchGame) -> Iterator[str]:
     task = game.state.task
     if isinstance(task, Target):

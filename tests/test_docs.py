@@ -14,11 +14,12 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 TREE = re.compile(r"(?<![\w/.-])(?:sesa_env|agents|benchmarks|tests|docs)/[\w/.-]*\w")
+SNIPPET = "--8<-- "
 EXAMPLES = [
     pytest.param(code, id=f"{page.relative_to(ROOT)}:{number}")
     for page in PAGES
     for number, (language, code) in enumerate(FENCE.findall(page.read_text(encoding="utf-8")), 1)
-    if language == "python"
+    if language == "python" and not code.startswith(SNIPPET)  # those run in tests/hands/test_examples.py
 ]
 
 
@@ -34,6 +35,13 @@ def test_examples_run(code, tmp_path):
 def test_named_files_exist(page):
     named = set(TREE.findall(page.read_text(encoding="utf-8")))
     assert not sorted(name for name in named if not (ROOT / name).exists())
+
+
+def test_every_script_of_the_documentation_stands_in_a_page():
+    pages = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    scripts = sorted((ROOT / "docs" / "examples").glob("*.py"))
+    assert scripts
+    assert not [script.name for script in scripts if f"docs/examples/{script.name}" not in pages]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

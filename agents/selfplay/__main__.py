@@ -11,6 +11,17 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from sesa_env.errors import missing_extra
+
+try:  # before all that needs them: who lacks one reads what to type, not where it was missed
+    import rich  # noqa: F401 - only looked for, as the others
+    import safetensors  # noqa: F401
+    import torch  # noqa: F401
+    import transformers  # noqa: F401
+except ImportError as error:
+    extra = "train" if str(error.name).startswith("rich") else "llm"
+    raise SystemExit(f"agents.selfplay: {missing_extra(str(error.name), extra)}") from error
+
 from agents.selfplay.arms import ARMS, Overrides, arm_overrides, merged, spent
 from agents.selfplay.boards import Board, check_boards, open_boards
 from agents.selfplay.config import RunConfig

@@ -20,7 +20,7 @@ from typing import Any
 from sesa_env.corpus import fields
 from sesa_env.corpus.jsonl import read_objects
 from sesa_env.corpus.parquet import read_rows
-from sesa_env.corpus.problems import Malformed, Problems
+from sesa_env.corpus.problems import Malformed, Problems, require_file
 from sesa_env.errors import ConfigError
 from sesa_env.types import Passage, Question
 
@@ -174,8 +174,9 @@ def load_questions(path: str | Path) -> tuple[Question, ...]:
     Each question's source is its "data_source", or the file's name where it has none.
 
     Raises:
-        ConfigError: the file is malformed; the first problems are named by line or row.
+        ConfigError: there is no such file, or it is malformed; the first problems are named by line or row.
     """
+    require_file(path, "questions")
     problems = Problems()
     questions = read_questions(Path(path), None, problems)
     problems.stop()

@@ -49,3 +49,13 @@ def shorten(value: object) -> str:
     """Shows a value that came, in at most about 80 characters."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def require_file(path: str | Path, option: str) -> None:
+    """Looks for a file that an option names.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    if not Path(path).is_file():
+        raise ConfigError(f"{option}: there is no file {Path(path).absolute()}; type {option}=FILE, JSONL or parquet")

@@ -13,7 +13,7 @@ import numpy as np
 from sesa_env.corpus import fields
 from sesa_env.corpus.jsonl import read_objects
 from sesa_env.corpus.parquet import ground_truth, read_raw_rows
-from sesa_env.corpus.problems import Malformed, Problems, shorten
+from sesa_env.corpus.problems import Malformed, Problems, require_file, shorten
 from sesa_env.grading import normalise
 from sesa_env.search.base import Corpus
 from sesa_env.types import Passage, Target
@@ -40,8 +40,9 @@ def load_targets(path: str | Path, forbidden: Collection[str] = ()) -> tuple[Tar
         forbidden: answers that no target may have, after normalisation: such targets are left out.
 
     Raises:
-        ConfigError: the file is malformed or holds no target; the first problems are named by line or row.
+        ConfigError: there is no such file, it is malformed or holds no target; the first problems are named by line or row.
     """
+    require_file(path, "targets")
     path, problems, targets = Path(path), Problems(), []
     read, place = (read_raw_rows, "row") if path.suffix == ".parquet" else (read_objects, "line")
     for number, record in read(path, problems):

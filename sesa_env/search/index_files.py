@@ -183,7 +183,7 @@ def check_corpus(directory: Path, manifest: dict[str, Any], corpus: Corpus) -> N
         raise StoreError(
             f"the index in {directory} is of another corpus: expected {manifest['passages']} passages with fingerprint "
             f"{str(manifest['corpus'])[:12]}, came {len(corpus)} with {corpus.fingerprint[:12]}; "
-            "load it with the corpus it was built from, or build and save a new index"
+            "load it with the corpus that it was built from, or build one of this corpus: sesa index build DIR --corpus FILE"
         )
 
 

@@ -18,6 +18,7 @@ from sesa_env.search.bm25 import check_request
 from sesa_env.search.counts import indexed_text
 from sesa_env.search.encoder import legible
 from sesa_env.search.ranking import Ranked, Ranker, as_passages, in_order
+from sesa_env.sentence_models import first_line
 from sesa_env.types import Passage
 
 
@@ -61,7 +62,9 @@ class SentenceCrossEncoder:
         try:
             self._model: Any = Model(name, device=None if device == "auto" else device)
         except (OSError, ValueError) as error:
-            raise ConfigError(f"no cross-encoder {name!r}: expected a model that can be loaded here; {error}") from error
+            raise ConfigError(
+                f"no cross-encoder {name!r}: expected a model that can be loaded here; {first_line(error)}"
+            ) from error
         if self._model.num_labels != 1:
             raise ConfigError(f"cross-encoder {name!r} gives {self._model.num_labels} scores a pair; expected one")
 

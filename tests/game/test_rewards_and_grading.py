@@ -46,7 +46,7 @@ def test_rewards_are_bounded(name, solve_rate):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"challenger": "bel"}, "expected one of bell, format_only, gaussian, one_minus_p; got 'bel'"),
+        ({"challenger": "bel"}, "'bel': expected one of bell, format_only, gaussian, one_minus_p or module:factory; type"),
         ({"gaussian_width": 0.0}, "above 0"),
         ({"end_penalty": float("nan")}, "finite"),
     ],
