@@ -21,6 +21,7 @@ Message: TypeAlias = dict[str, Any]
 FINAL = {Role.SOLVER: "answer", Role.CHALLENGER: "question"}
 """The action that ends each seat's part; its tool has the same name."""
 
+_CLOSED = re.compile(r"</(?:search|answer|question)>")
 _TAG_HINT = re.compile(r"<(search|answer|question)>\.\.\.</\1>")
 _TEXT_LIMIT = 4000  # characters of a question or target, as in the game's own prompts
 _SOLVER = """Answer the question below. Call the tool search to look passages up; you have at most {turns} calls in all.
@@ -62,6 +63,12 @@ def tag_messages(view: View) -> list[Message]:
     for text, observation in view.turns:
         messages += [{"role": "assistant", "content": text}, {"role": "user", "content": observation}]
     return messages
+
+
+def cut_turn(text: str) -> str:
+    """Cuts a message behind its first closing tag of an action, where a rollout would have stopped the model."""
+    closed = _CLOSED.search(text)
+    return text if closed is None else text[: closed.end()]
 
 
 def tool_prompt(view: View, min_words: int = ValidityConfig.min_words) -> str:

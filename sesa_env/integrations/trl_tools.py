@@ -1,7 +1,7 @@
 """TRL's tool loop: `GRPOTrainer(environment_factory=solver_tools())`, for chat templates that know tool calls.
 
 The public methods of an environment are the model's tools, their docstrings the schema, and the environment owns the reward.
-What is tokenised, and when, is TRL's matter; `sesa_env.integrations.trl` is exact. `environment_factory` is experimental in TRL.
+What is tokenised, and when, is TRL's matter; `sesa_env.integrations.trl` is exact. `environment_factory` may change, says TRL.
 """
 
 from collections.abc import Callable

@@ -61,9 +61,10 @@ def loop_for(server, number=0, response=4000, prompt=4000, **extra):
 
 
 def run(server, number=0, index=0, **options):
-    async def inside():
+    async def inside():  # a loop made outside leaves an event loop of verl's behind
         loop = loop_for(server, number, **options)
-        return loop, await loop.run({"temperature": 1.0}, extra_info={"index": index}, raw_prompt=[])
+        info = {} if index is None else {"index": index}
+        return loop, await loop.run({"temperature": 1.0}, extra_info=info, raw_prompt=[])
 
     return asyncio.run(inside())
 
@@ -91,11 +92,10 @@ def test_a_solver_s_rollout_is_exact():
 def test_a_challenger_is_paid_by_its_inner_solvers():
     tasks = shared_tasks(role="challenger", opponent="naive", corpus="miniwiki")
     texts = ["<question>Who is it?</question>"]
-    _, output = run(FakeServer(texts, logprobs=False), number=1)
+    loop, output = run(FakeServer(texts, logprobs=False), number=1)
     assert output.reward_score == 0.0
     assert output.response_logprobs is None
-    game = tasks.begin(0)
-    assert output.prompt_ids == loop_for(FakeServer([]), 1).tokens.prompt_ids(game.view())
+    assert output.prompt_ids == loop.tokens.prompt_ids(tasks.begin(0).view())
 
 
 def test_the_budget_ends_it():
@@ -115,7 +115,7 @@ def test_what_it_cannot_play_is_refused():
     with pytest.raises(ConfigError, match="filter_overlong_prompts"):
         run(FakeServer([]), prompt=20)
     with pytest.raises(ConfigError, match="extra_info"):
-        asyncio.run(loop_for(FakeServer([])).run({}))
+        run(FakeServer([]), index=None)
 
 
 def test_verl_s_own_worker_takes_the_output():
