@@ -1,4 +1,4 @@
-"""The module that verifiers' command line finds the environment by; put its folder on PYTHONPATH, or publish it as a package."""
+"""The module by which verifiers' command line finds the environment: put its folder on PYTHONPATH, or publish it."""
 
 from sesa_env.integrations.verifiers import SearchEnvironment, SearchTaskset, load_environment
 

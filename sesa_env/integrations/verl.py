@@ -16,7 +16,7 @@ from typing import Any
 
 from sesa_env.errors import ConfigError, missing_extra
 from sesa_env.integrations.seat_ids import SeatIds
-from sesa_env.integrations.seats import SeatTasks, shared_tasks
+from sesa_env.integrations.seats import shared_tasks
 from sesa_env.integrations.tokens import GameTokens
 from sesa_env.protocol import ACTIONS
 
@@ -52,7 +52,7 @@ class SeatLoop(AgentLoopBase):  # type: ignore[misc]  # verl is not typed
         Args:
             sampling_params: verl's, for each turn.
             priority: of the request.
-            **row: the row, as `rows` wrote it: its `extra_info["index"]` is the task.
+            **row: the row, as `sesa_env.integrations.verl_data` wrote it: its `extra_info["index"]` is the task.
 
         Returns:
             Ids, mask, log-probabilities where the server gives them, and the seat's reward.
@@ -99,26 +99,6 @@ class SeatLoop(AgentLoopBase):  # type: ignore[misc]  # verl is not typed
             metrics=AgentLoopMetrics(**metrics),
             extra_fields={"turn_scores": [], "tool_rewards": []},
         )
-
-
-def rows(tasks: SeatTasks, agent: str) -> list[dict[str, Any]]:
-    """Returns the rows of verl's data set, to be written as parquet.
-
-    Args:
-        tasks: made of the same arguments as the loop.
-        agent: the loop's name in the configuration.
-    """
-    prompts = (tasks.begin(index).view().prompt for index in range(len(tasks)))
-    return [
-        {
-            "data_source": f"sesa/{tasks.role.value}",
-            "agent_name": agent,
-            "prompt": [{"role": "user", "content": prompt}],
-            "reward_model": {"style": "rule", "ground_truth": ""},
-            "extra_info": {"index": index},
-        }
-        for index, prompt in enumerate(prompts)
-    ]
 
 
 def _task(row: dict[str, Any]) -> int:

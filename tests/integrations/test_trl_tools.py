@@ -25,7 +25,10 @@ WORLD = {"corpus": "miniwiki", "corpus_options": {"n_questions": 4, "n_targets":
 @pytest.mark.parametrize(("kind", "role"), [(SolverTools, Role.SOLVER), (ChallengerTools, Role.CHALLENGER)])
 def test_the_schemas_are_those_of_the_messages(kind, role):
     last = getattr(kind, "answer", None) or kind.question
-    assert [get_json_schema(tool) for tool in (kind.search, last)] == list(TOOLS[role])
+    schemas = [get_json_schema(tool) for tool in (kind.search, last)]
+    for schema in schemas:
+        assert schema["function"].pop("return") == {"type": "string"}  # transformers' own addition
+    assert schemas == list(TOOLS[role])
 
 
 def test_a_solver_is_paid_for_the_right_answer():

@@ -21,7 +21,7 @@ with warnings.catch_warnings():  # verl and ray import from each other's and the
 
 from sesa_env.errors import ConfigError
 from sesa_env.integrations.seats import shared_tasks
-from sesa_env.integrations.verl import rows
+from sesa_env.integrations.verl_data import write_rows
 from tests.agents.toy_policy import byte_tokenizer
 
 LOOPS = OmegaConf.load(Path(__file__).resolve().parents[2] / "docs" / "examples" / "verl_agents.yaml")
@@ -133,12 +133,8 @@ def test_verl_s_own_worker_takes_the_output():
 
 def test_rows_are_verl_s(tmp_path):
     tasks = shared_tasks(role="solver", corpus="miniwiki", corpus_options={"n_questions": 3})
-    written = rows(tasks, "sesa_solver")
-    assert [row["extra_info"]["index"] for row in written] == [0, 1, 2]
-    parquet = pytest.importorskip("pyarrow.parquet")
-    import pyarrow
-
-    parquet.write_table(pyarrow.Table.from_pylist(written), tmp_path / "train.parquet")
+    pytest.importorskip("pyarrow")
+    assert write_rows(tmp_path / "train.parquet", tasks, "sesa_solver") == 3
     config = OmegaConf.create({"max_prompt_length": 4000, "filter_overlong_prompts": True, "cache_dir": str(tmp_path)})
     data = RLHFDataset(str(tmp_path / "train.parquet"), TOKENIZER, config)
     assert data[1]["raw_prompt"] == [{"role": "user", "content": tasks.begin(1).view().prompt}]
