@@ -4,6 +4,7 @@ The ids of a completion are what was sampled, with what the game answered betwee
 templates with tool calls see `sesa_env.integrations.trl_tools`. `rollout_func` is an experimental interface of TRL.
 """
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +29,7 @@ class TagRollout:
         self, tasks: SeatTasks, style: Style | None = None, turn_tokens: int = 256, sample: Sample = sample_turns
     ) -> None:
         self.tasks, self._style, self._turn_tokens, self._sample = tasks, style or GameStyle(), turn_tokens, sample
+        self._tokens: GameTokens | None = None
         self._index: dict[str, int] = {}
         for index in range(len(tasks)):  # two tasks of one wording are one task
             self._index.setdefault(self._style.user(tasks.begin(index).view()), index)
@@ -41,7 +43,7 @@ class TagRollout:
 
         Args:
             prompts: those of `rows`, each as often as the group is large.
-            trainer: the `GRPOTrainer`.
+            trainer: the `GRPOTrainer`, always the same.
 
         Returns:
             "prompt_ids", "completion_ids", "logprobs" and "env_mask" for TRL, "game_reward" for `game_reward`.
@@ -53,8 +55,8 @@ class TagRollout:
             raise ConfigError(
                 "mask_truncated_completions: a turn ends with its tag and not with the end of the text; set it to False"
             )
-        tokens = GameTokens(trainer.processing_class, self._style, trainer.eos_token_ids, trainer.chat_template_kwargs)
-        context = trainer.model.config.get_text_config().max_position_embeddings
+        tokens = self._tokens_of(trainer)
+        context = getattr(trainer.model.config.get_text_config(), "max_position_embeddings", None) or sys.maxsize
         games = [self.tasks.begin(self._task(prompt)) for prompt in prompts]
         seats = [SeatIds(tokens, game, trainer.max_completion_length, context) for game in games]
         playing = seats
@@ -77,6 +79,14 @@ class TagRollout:
         for seat, _ in whole:
             if self.tasks.plays(seat.game):
                 seat.read()
+
+    def _tokens_of(self, trainer: Any) -> GameTokens:
+        """Made once: looking through a vocabulary takes its time."""
+        if self._tokens is None:
+            self._tokens = GameTokens(
+                trainer.processing_class, self._style, trainer.eos_token_ids, trainer.chat_template_kwargs
+            )
+        return self._tokens
 
     def _task(self, prompt: Any) -> int:
         text = prompt if isinstance(prompt, str) else prompt[-1]["content"]

@@ -33,12 +33,14 @@ def sample_turns(
     """
     try:
         import torch
-        from transformers import StoppingCriteriaList
+        from transformers import LogitsProcessorList, StoppingCriteriaList
         from trl.models import unwrap_model_for_generation
     except ImportError as error:
         raise missing_extra(error.name or "trl", "trl") from error
     rows, mask = _padded(torch, ids, trainer)
-    width = rows.shape[1]
+    turns = _Turns(torch, rows.shape[1], limits, ends, trainer.temperature)
+    settings = copy.deepcopy(trainer.generation_config)
+    settings.max_new_tokens, settings.max_length, settings.min_new_tokens = max(limits), None, None
     with (
         unwrap_model_for_generation(
             trainer.model_wrapped,
@@ -49,24 +51,14 @@ def sample_turns(
         ) as model,
         torch.no_grad(),
     ):
-        output = model.generate(
+        sampled = model.generate(
             rows,
             attention_mask=mask,
-            generation_config=_settings(trainer, max(limits)),
-            stopping_criteria=StoppingCriteriaList([_TurnEnds(torch, width, limits, ends)]),
+            generation_config=settings,
+            logits_processor=LogitsProcessorList([turns.read]),
+            stopping_criteria=StoppingCriteriaList([turns.ended]),
         )
-    sampled = output.sequences[:, width:]
-    logits = torch.stack(output.logits, dim=1).float() / trainer.temperature
-    logprobs = logits.log_softmax(-1).gather(-1, sampled[:, :, None])[:, :, 0]
-    lengths = [_length(row, limit, ends) for row, limit in zip(sampled.tolist(), limits, strict=True)]
-    return [(row[:n].tolist(), scores[:n].tolist()) for row, scores, n in zip(sampled, logprobs, lengths, strict=True)]
-
-
-def _settings(trainer: Any, limit: int) -> Any:
-    settings = copy.deepcopy(trainer.generation_config)
-    settings.max_new_tokens, settings.max_length, settings.min_new_tokens = limit, None, None
-    settings.return_dict_in_generate = settings.output_logits = True
-    return settings
+    return turns.cut(sampled)
 
 
 def _padded(torch: Any, ids: Sequence[list[int]], trainer: Any) -> tuple[Any, Any]:
@@ -78,18 +70,37 @@ def _padded(torch: Any, ids: Sequence[list[int]], trainer: Any) -> tuple[Any, An
     return torch.tensor(rows, device=device), torch.tensor(mask, device=device)
 
 
-def _length(row: Sequence[int], limit: int, ends: Ends) -> int:
-    """How many of the ids were sampled: what follows is padding."""
-    return next((stop for stop in range(1, min(limit, len(row)) + 1) if ends(row[:stop])), min(limit, len(row)))
+class _Turns:
+    """Watches a generation: notes each sampled id's log-probability, and ends each row with its turn or at its limit.
 
+    Only the numbers of the ids that were sampled are kept, not the logits of the whole vocabulary.
+    """
 
-class _TurnEnds:
-    """A stopping criterion of transformers: a row is done when its turn is over or its own limit is reached."""
-
-    def __init__(self, torch: Any, width: int, limits: Sequence[int], ends: Ends) -> None:
+    def __init__(self, torch: Any, width: int, limits: Sequence[int], ends: Ends, temperature: float) -> None:
         self._torch, self._width, self._limits, self._ends = torch, width, limits, ends
+        self._temperature = temperature
+        self._next: Any = None
+        self._logprobs: list[Any] = []
 
-    def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:
-        turns = input_ids[:, self._width :].tolist()
+    def read(self, _: Any, logits: Any) -> Any:
+        """A logits processor that changes nothing; it comes before temperature, top-k and top-p."""
+        self._next = (logits.float() / self._temperature).log_softmax(-1)
+        return logits
+
+    def ended(self, ids: Any, _: Any, **__: Any) -> Any:
+        """A stopping criterion, asked after each id."""
+        self._logprobs.append(self._next.gather(-1, ids[:, -1:])[:, 0])
+        turns = ids[:, self._width :].tolist()
         done = [len(turn) >= limit or self._ends(turn) for turn, limit in zip(turns, self._limits, strict=True)]
-        return self._torch.tensor(done, device=input_ids.device)
+        return self._torch.tensor(done, device=ids.device)
+
+    def cut(self, ids: Any) -> list[tuple[list[int], list[float]]]:
+        """Returns each row's turn, without the padding that follows it, and the log-probabilities."""
+        turns = ids[:, self._width :].tolist()
+        logprobs = self._torch.stack(self._logprobs, dim=1).tolist()
+        lengths = [self._length(turn, limit) for turn, limit in zip(turns, self._limits, strict=True)]
+        return [(turn[:n], scores[:n]) for turn, scores, n in zip(turns, logprobs, lengths, strict=True)]
+
+    def _length(self, turn: Sequence[int], limit: int) -> int:
+        most = min(limit, len(turn))
+        return next((stop for stop in range(1, most) if self._ends(turn[:stop])), most)
