@@ -22,7 +22,7 @@ def run(name, *arguments):
 def test_verl_data(tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     output = run("verl_data.py", "--out", tmp_path)
-    assert output.splitlines() == [f"{tmp_path}/{role}.parquet: 200 rows" for role in ("solver", "challenger")]
+    assert output.splitlines() == [f"{tmp_path}/solver.parquet: 200 rows", f"{tmp_path}/challenger.parquet: 1000 rows"]
     row = parquet.read_table(tmp_path / "challenger.parquet").to_pylist()[7]
     assert row["agent_name"] == "sesa_challenger"
     assert row["extra_info"] == {"index": 7}
