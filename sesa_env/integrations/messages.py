@@ -23,6 +23,7 @@ FINAL = {Role.SOLVER: "answer", Role.CHALLENGER: "question"}
 
 _CLOSED = re.compile(r"</(?:search|answer|question)>")
 _TAG_HINT = re.compile(r"<(search|answer|question)>\.\.\.</\1>")
+_MIN_WORDS = ValidityConfig().min_words
 _TEXT_LIMIT = 4000  # characters of a question or target, as in the game's own prompts
 _SOLVER = """Answer the question below. Call the tool search to look passages up; you have at most {turns} calls in all.
 When you know, call the tool answer with the bare answer: a name, a date, a number, or yes or no.
@@ -71,7 +72,7 @@ def cut_turn(text: str) -> str:
     return text if closed is None else text[: closed.end()]
 
 
-def tool_prompt(view: View, min_words: int = ValidityConfig.min_words) -> str:
+def tool_prompt(view: View, min_words: int = _MIN_WORDS) -> str:
     """Writes a seat's task for a model that calls tools.
 
     Args:

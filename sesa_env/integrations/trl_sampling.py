@@ -34,7 +34,7 @@ def sample_turns(
     try:
         import torch
         from transformers import LogitsProcessorList, StoppingCriteriaList
-        from trl.models import unwrap_model_for_generation
+        from trl.models.utils import unwrap_model_for_generation
     except ImportError as error:
         raise missing_extra(error.name or "trl", "trl") from error
     rows, mask = _padded(torch, ids, trainer)

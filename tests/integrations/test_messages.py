@@ -74,6 +74,7 @@ def test_tool_prompts_hold_the_task_and_no_tag():
     assert "Target answer: Corin Vale" in prompt
     assert "exactly 1 fact" in prompt
     assert "7 words" in prompt
+    assert "at least\n10 words" in tool_prompt(game.view())
     assert "<question>" not in prompt
 
 
