@@ -1,7 +1,6 @@
 """Players of every kind by one name: language models loaded here or behind a server, and the scripted ones."""
 
 import logging
-import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from agents.names import Endpoint, endpoint, local_model
 from agents.prompts import Style, load_style
 from sesa_env.errors import SesaError, missing_extra
 from sesa_env.game import SearchGame
+from sesa_env.integrations.messages import cut_turn
 from sesa_env.plain import build
 from sesa_env.play import step
 from sesa_env.players.base import Player, View
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from agents.policy import ModelConfig, Policy
 
 _log = logging.getLogger(__name__)
-_CLOSED = re.compile(r"</(?:search|answer|question)>")
 
 
 def open_player(
@@ -161,9 +160,3 @@ class ServedPlayer:
                 {"role": "user", "content": self._style.observation(observation).strip()},
             ]
         return messages
-
-
-def cut_turn(text: str) -> str:
-    """Cuts a message behind its first closing tag of an action, where a rollout would have stopped the model."""
-    closed = _CLOSED.search(text)
-    return text if closed is None else text[: closed.end()]

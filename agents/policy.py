@@ -6,7 +6,6 @@ holds all turns with the game's observations between them. What was sampled is n
 """
 
 import copy
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,15 +17,14 @@ import torch
 from agents.adapters import AdaptersOff, LoraSettings, add_adapters, has_adapters, merged_state
 from agents.pretrained import find_device, load_pretrained, quiet
 from agents.prompts import FOLDER, Style, load_style
-from agents.stops import StopTags
 from sesa_env.errors import ConfigError
+from sesa_env.integrations.stops import StopTags
+from sesa_env.integrations.tokens import bos_ids, defused, special_tokens
 from sesa_env.memory.whole import whole_directory
 from sesa_env.players.base import View
 
 __all__ = ["LoraSettings", "ModelConfig", "Policy", "StopTags", "load_policy"]
 
-# What the game itself writes as tags: a tokenizer may have them as special tokens, as `tiny`'s does.
-_GAME_TAG = re.compile(r"</?(?:think|search|answer|question|information|skills)>")
 _SAVED_STYLE = "sesa_style"  # the entry of a saved model's config.json that names its built-in style
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "mixed": torch.bfloat16}
 
@@ -83,10 +81,10 @@ class Policy:
         self.tokenizer = tokenizer
         self.style = style
         self.config = config or ModelConfig()
-        self._begins = _bos_ids(tokenizer)
+        self._begins = bos_ids(tokenizer)
         if not tokenizer.chat_template and style.chat_template:
             tokenizer.chat_template = ("{{ bos_token }}" if self._begins else "") + style.chat_template
-        self._special = _special_tokens(tokenizer)
+        self._special = special_tokens(tokenizer)
         self.stops = StopTags(tokenizer.get_vocab(), partial(_decode, tokenizer), _eos_ids(model, tokenizer))
 
     @property
@@ -120,7 +118,7 @@ class Policy:
             The style's text as a user's message in the model's chat template, up to where the assistant's message begins; the
             bare text where there is no template. The model's beginning-of-sequence id comes first, once, if it expects one.
         """
-        text = self._defused(self.style.user(view))
+        text = defused(self.style.user(view), self._special)
         if not self.tokenizer.chat_template:
             return self._begins + self._encode(text)
         chat = self.tokenizer.apply_chat_template(
@@ -137,7 +135,7 @@ class Policy:
         Args:
             text: what the game answered: `Turn.observation`.
         """
-        return self._encode(self._defused(self.style.observation(text)))
+        return self._encode(defused(self.style.observation(text), self._special))
 
     def decode(self, ids: Sequence[int]) -> str:
         """Returns the text of ids, special tokens included, nothing tidied. A broken character at an end becomes U+FFFD."""
@@ -145,12 +143,6 @@ class Policy:
 
     def _encode(self, text: str) -> list[int]:
         return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
-
-    def _defused(self, text: str) -> str:
-        """Breaks what the tokenizer would read as a special token: a passage must not be able to end the message."""
-        if self._special is None:
-            return text
-        return self._special.sub(lambda match: f"{match[0][0]} {match[0][1:]}", text)
 
     # ---- weights ----------------------------------------------------------------------------------------------------
 
@@ -254,20 +246,6 @@ def _eos_ids(model: Any, tokenizer: Any) -> list[int]:
     found = [getattr(source, "eos_token_id", None) for source in sources]
     flat = [one for value in found for one in (value if isinstance(value, list | tuple) else [value])]
     return [index for index in flat if index is not None]
-
-
-def _bos_ids(tokenizer: Any) -> list[int]:
-    """What the tokenizer itself puts before a text: the beginning-of-sequence id, or nothing."""
-    ids = list(tokenizer("")["input_ids"])[:1]
-    return ids if ids == [tokenizer.bos_token_id] else []
-
-
-def _special_tokens(tokenizer: Any) -> re.Pattern[str] | None:
-    """What a text must not hold, or the tokenizer turns it into a special token; None if there is nothing."""
-    added = {token.content for token in tokenizer.added_tokens_decoder.values() if token.special}
-    found = {token for token in added | set(tokenizer.all_special_tokens) if not _GAME_TAG.fullmatch(token)}
-    longest_first = sorted(found, key=lambda token: (-len(token), token))
-    return re.compile("|".join(map(re.escape, longest_first))) if found else None
 
 
 def _shape(weight: torch.Tensor | None) -> str:

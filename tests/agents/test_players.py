@@ -11,9 +11,10 @@ torch = pytest.importorskip("torch", reason="needs the llm extra")
 pytest.importorskip("openai", reason="needs the openai extra")
 
 from agents.llm import LlmPlayer
-from agents.players import ServedPlayer, cut_turn, open_player
+from agents.players import ServedPlayer, open_player
 from sesa_env.errors import ConfigError, SesaError
 from sesa_env.game import SearchGame
+from sesa_env.integrations.messages import cut_turn
 from sesa_env.play import play_questions
 from tests.agents.fake_openai import FakeOpenAI
 from tests.agents.taught import ANSWER, PLAIN_LOOP, RULES, SEARCH, task, taught_policy

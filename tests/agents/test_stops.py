@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("transformers", reason="needs the llm extra")
 
-from agents.stops import StopTags
+from sesa_env.integrations.stops import StopTags
 from tests.agents.toy_policy import TOKENIZERS, toy_policy
 
 CLOSING = ("</search>", "</answer>", "</question>")
