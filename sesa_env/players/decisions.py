@@ -114,6 +114,19 @@ def covered(asking: Asking, name: Span) -> range:
     return range(inside[0], inside[-1] + 1) if inside else range(0)
 
 
+def as_written(question: str, asking: Asking, name: range) -> str:
+    """Returns the words of the question at these indices, as they are written."""
+    end = asking.starts[name.stop - 1] + len(asking.words[name.stop - 1])
+    return question[asking.starts[name.start] : end]
+
+
+def locate(question: str, asking: Asking, text: str) -> range:
+    """Returns the indices of the words where a text stands in the question."""
+    at = question.find(text)
+    inside = [index for index, begin in enumerate(asking.starts) if at <= begin < at + len(text)] if at >= 0 else []
+    return range(inside[0], inside[-1] + 1) if inside else range(0)
+
+
 def distance(asking: Asking, name: range, places: Sequence[int]) -> int:
     """Says how far a phrase stands from the name, in words; words after it stand behind all before it, save a possessive's.
 
