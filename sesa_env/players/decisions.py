@@ -8,6 +8,7 @@ innermost hop.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sesa_env.memory.base import CardHit
 from sesa_env.players.spans import STOP_WORDS, Span, names, quotes, word_set, words
@@ -60,6 +61,7 @@ class Decision:
     templates: tuple[str, ...]
 
 
+@lru_cache(maxsize=16_384)
 def take_apart(question: str) -> Asking:
     """Splits a question into words and finds its names: quoted titles, or else runs of capitalised words."""
     row: list[str] = []
