@@ -3,7 +3,7 @@
     python -m agents.numeric --algorithm maskable-ppo --memory loop --seeds 20 21 22 --out runs/numeric
 
 Each seed is a training and a MiniWiki world of its own. The agent is trained on questions about one half of the world's
-entities and asked about the other half: before it has learned anything, then ten times on the way. Whatever is in the directory
+entities and asked about the other half: before it has learned anything, then eight times on the way. Whatever is in the directory
 already is kept, so a command that was interrupted goes on when it is typed again, and trainings of other algorithms and
 memories are added beside; `results.json` and `curves.png` tell of all of them.
 """
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 import numpy as np
 
+from agents.numeric_report import report
 from agents.sb3 import ALGORITHMS, Sb3Player, algorithm_class
 from agents.scripted import ScriptedConfig, run_scripted
 from sesa_env.errors import ConfigError, SesaError
@@ -36,10 +37,12 @@ if TYPE_CHECKING:
 
 RUN, MODEL = "run.json", "model.zip"
 NONE, LOOP = "none", "loop"
+LOOP_STEPS = 40
+"""Steps of the loop that distils a bank."""
 
 SETTINGS: dict[str, dict[str, Any]] = {
-    "ppo": {"n_steps": 128, "batch_size": 256, "n_epochs": 6, "learning_rate": 1e-3, "ent_coef": 0.01, "gamma": 0.98},
-    "maskable-ppo": {"n_steps": 128, "batch_size": 256, "n_epochs": 6, "learning_rate": 1e-3, "ent_coef": 0.01, "gamma": 0.98},
+    "ppo": {"n_steps": 128, "batch_size": 256, "n_epochs": 6, "learning_rate": 1e-3, "ent_coef": 0.05, "gamma": 1.0},
+    "maskable-ppo": {"n_steps": 128, "batch_size": 256, "n_epochs": 6, "learning_rate": 1e-3, "ent_coef": 0.05, "gamma": 1.0},
     "dqn": {
         "learning_rate": 1e-3,
         "buffer_size": 50_000,
@@ -66,7 +69,7 @@ class Training:
     distils on the train half of this world), or the path of a bank."""
     seed: int = 1000
     """Seeds the training and makes the world; below 1000 for what is reported, from 1000 on for development."""
-    steps: int = 20_000
+    steps: int = 12_000
     """Steps on the environment."""
     size: int = 1000
     """Passages of the world."""
@@ -74,7 +77,7 @@ class Training:
     """Questions to train on, about the train half."""
     asked: int = 200
     """Questions to evaluate on, about the test half."""
-    evaluations: int = 10
+    evaluations: int = 8
     """Evaluations on the way, after the first."""
     envs: int = 8
     """Environments stepped together."""
@@ -150,7 +153,7 @@ def memory_name(config: Training, out: Path) -> str | None:
     if config.memory != LOOP:
         return None if config.memory == NONE else config.memory
     options = {"seed": config.seed, "size": config.size, "split": "train", "n_questions": 0}
-    made = ScriptedConfig(out=str(out / f"bank-s{config.seed}"), world_options=options, seed=config.seed)
+    made = ScriptedConfig(out=str(out / f"bank-s{config.seed}"), world_options=options, seed=config.seed, steps=LOOP_STEPS)
     return str(run_scripted(made, resume=True))
 
 
@@ -202,8 +205,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for seed in seeds:
             result = train(Training(seed=seed, **options), out)
             sys.stdout.write(f"{Training(**result['config']).name}: {_told(result)}\n")
-        from agents.numeric_report import report  # loads matplotlib: only when there is something to draw
-
         sys.stdout.write(report(Path(out)))
     except SesaError as error:
         sys.stderr.write(f"numeric: {error}\n")

@@ -72,7 +72,7 @@ def observe(view: View, chosen: Choices) -> Observation:
         "trails": _trails(chosen.progress.trails),
         "last": _last(view, chosen),
         "scores": [passage.score / (_USUAL_SCORE + abs(passage.score)) for passage in _shown(view)],
-        "passages": [number for passage in _shown(view) for number in _passage(view, passage)],
+        "passages": _passages(view),
         "skills": [number for hit in view.cards[:_CARDS] for number in _card(hit)],
         "available": [float(bool(turn)) for turn in chosen.turns],
         "agreement": _agreement(chosen.answers),
@@ -83,9 +83,8 @@ def observe(view: View, chosen: Choices) -> Observation:
 
 def _vector(numbers: list[float], length: int) -> NDArray[np.float32]:
     """Puts numbers into a vector of a set length, zeros behind them, each cut to [-1, 1]."""
-    vector = np.zeros(length, np.float32)
-    vector[: len(numbers)] = np.clip(numbers, -1.0, 1.0)
-    return vector
+    cut = [min(max(number, -1.0), 1.0) for number in numbers]
+    return np.array(cut + [0.0] * (length - len(cut)), np.float32)
 
 
 def _question(view: View, chosen: Choices) -> list[float]:
@@ -121,9 +120,13 @@ def _shown(view: View) -> tuple[Passage, ...]:
     return view.searches[-1].passages[:_PASSAGES] if view.searches else ()
 
 
-def _passage(view: View, passage: Passage) -> list[float]:
-    query = view.searches[-1].query
+def _passages(view: View) -> list[float]:
     asked_for = frozenset(sought(view.question, ""))
+    return [number for passage in _shown(view) for number in _passage(view, passage, asked_for)]
+
+
+def _passage(view: View, passage: Passage, asked_for: frozenset[str]) -> list[float]:
+    query = view.searches[-1].query
     titled = bool(passage.title) and passage.title in f"{view.question}\n{query}"
     overlap = len(asked_for & stems_of(passage)) / max(len(asked_for), 1)
     return [float(holder(query, [passage]) is not None), overlap, float(titled)]

@@ -17,8 +17,13 @@ def holder(query: str, passages: Sequence[Passage]) -> Passage | None:
 
     A query made for a relation names the words that its statement is written in: a passage without them states something else.
     """
-    wanted = {stem(word) for word in content_words(query)}
+    wanted = _wanted(query)
     return next((passage for passage in passages if wanted <= stems_of(passage)), None)
+
+
+@lru_cache(maxsize=16_384)
+def _wanted(query: str) -> frozenset[str]:
+    return frozenset(stem(word) for word in content_words(query))
 
 
 @lru_cache(maxsize=16_384)
