@@ -3,9 +3,9 @@
     python -m agents.numeric --algorithm maskable-ppo --memory loop --seeds 20 21 22 --out runs/numeric
 
 Each seed is a training and a MiniWiki world of its own. The agent is trained on questions about one half of the world's
-entities and asked about the other half: before it has learned anything, then eight times on the way. Whatever is in the directory
-already is kept, so a command that was interrupted goes on when it is typed again, and trainings of other algorithms and
-memories are added beside; `results.json` and `curves.png` tell of all of them.
+entities and asked about the other half: before it has learned anything, then eight times on the way. Whatever is in the
+directory already is kept, so a command that was interrupted goes on when it is typed again, and trainings of other algorithms
+and memories are added beside; `results.json` and `curves.png` tell of all of them.
 """
 
 import argparse
@@ -17,7 +17,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import gymnasium
 import numpy as np
 
 from agents.numeric_report import report
@@ -221,9 +220,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m agents.numeric", description="Numeric RL in the Solver's seat.")
     parser.add_argument("--out", required=True, help="directory of trainings, results.json and curves.png")
     parser.add_argument("--algorithm", default="maskable-ppo", choices=ALGORITHMS, help="default: %(default)s")
-    parser.add_argument(
-        "--memory", default=NONE, help="none, seeds, loop (a bank distilled on each world) or a bank's path; default: %(default)s"
-    )
+    parser.add_argument("--memory", default=NONE, help="none, seeds, loop (a bank distilled on each world) or a bank's path")
     parser.add_argument("--seeds", type=int, nargs="+", default=[Training.seed], help="trainings and worlds; default: 1000")
     for name, told in (("steps", "of training"), ("size", "of the world, in passages"), ("questions", "to train on")):
         parser.add_argument(f"--{name}", type=int, default=getattr(Training, name), help=f"{told}; default: %(default)s")

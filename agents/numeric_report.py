@@ -44,14 +44,12 @@ def report(out: Path) -> str:
 
 
 def _row(algorithm: str, memory: str, results: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    lengths = {len(result["curve"]) for result in results}
-    shared = min(lengths)  # trainings of other lengths may lie beside: the curve ends with the shortest
-    points = [[result["curve"][place] for result in results] for place in range(shared)]
+    points = list(zip(*(result["curve"] for result in results), strict=False))  # the curve ends with the shortest of them
     return {
         "algorithm": algorithm,
         "memory": memory,
         "seeds": [result["config"]["seed"] for result in results],
-        "curve": [{"steps": float(np.mean([step for step, _ in point])), **_interval([em for _, em in point])} for point in points],
+        "curve": [{"steps": point[0][0], **_interval([right for _, right in point])} for point in points],
         "random": _interval([result["random"] for result in results]),
         "scripted": _interval([result["scripted"] for result in results]),
         "gain_over_random": _interval([result["curve"][-1][1] - result["random"] for result in results]),

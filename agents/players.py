@@ -1,4 +1,4 @@
-"""Players of every kind by one name: language models loaded here or behind a server, agents of stable-baselines3, scripted ones."""
+"""Players of every kind by one name: language models, here or behind a server, agents of stable-baselines3, scripted ones."""
 
 import logging
 import re

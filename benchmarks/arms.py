@@ -21,7 +21,7 @@ class Arm:
     """Names the arm in tables, records and directories."""
 
     player: str
-    """The Solver: a built-in's short name, `module:factory` of your own, `model:NAME_OR_DIR`, `openai:MODEL@URL` or `sb3:FILE`."""
+    """A built-in's short name, your own `module:factory`, `model:NAME_OR_DIR`, `openai:MODEL@URL` or `sb3:FILE`."""
 
     bank: str = ""
     """Where the bank comes from. `loop`: distilled by the loop from this player's own failures on train entities, as it reads

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sesa_env.grading import normalise
 from sesa_env.numeric.trails import N_QUERIES, Progress, follow, read
@@ -9,7 +10,7 @@ from sesa_env.players.asking import asked
 from sesa_env.players.base import View
 from sesa_env.players.compare import decide as compare_values
 from sesa_env.players.turns import answer_turn, search_turn
-from sesa_env.types import Passage
+from sesa_env.types import Passage, SearchCall
 
 ACTIONS = (
     "search the question",
@@ -64,16 +65,17 @@ def choices(view: View) -> Choices:
         The choices: a function of the view alone. On the last turn, and when no search is left, nothing can be searched.
     """
     progress = follow(view)
-    answers = _answers(view, progress)
+    answers = _answers(view.question, progress, view.searches[-1] if view.searches else None)
     may_search = view.searches_left > 0 and view.turns_left > 1
     searches = [search_turn(query) if query and may_search else "" for query in progress.offers]
     return Choices(progress, answers, (*searches, *(answer_turn(answer) if answer else "" for answer in answers)))
 
 
-def _answers(view: View, progress: Progress) -> tuple[str, ...]:
+@lru_cache(maxsize=16_384)
+def _answers(question: str, progress: Progress, last: SearchCall | None) -> tuple[str, ...]:
     ends = [trail.found if trail.depth else "" for trail in progress.trails]
     ends += [""] * (2 - len(ends))
-    return (*ends, _both(view.question, progress), *_read_off(view), "unknown")
+    return (*ends, _both(question, progress), *_read_off(question, last), "unknown")
 
 
 def _both(question: str, progress: Progress) -> str:
@@ -92,12 +94,9 @@ def _common(names: Sequence[Sequence[str]]) -> str:
     return next((name for name in names[0] if normalise(name) in second), "")
 
 
-def _read_off(view: View) -> list[str]:
+def _read_off(question: str, last: SearchCall | None) -> list[str]:
     """Reads the last search's passages with the whole question: one by one, then together."""
-    if not view.searches:
+    if last is None:
         return [""] * (_PASSAGES + 1)
-    last = view.searches[-1]
     shown: list[tuple[Passage, ...]] = [last.passages[rank : rank + 1] for rank in range(_PASSAGES)]
-    return [read(view.question, last.query, passages) if passages else "" for passages in (*shown, last.passages)]
-
-
+    return [read(question, last.query, passages) if passages else "" for passages in (*shown, last.passages)]

@@ -66,9 +66,7 @@ class SearchDiscreteEnv(gymnasium.Env[Observation, np.int64]):
         self.observation_space = observation_space()
         self._choices = _NOTHING
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Observation, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict[str, Any]]:
         """Begins an episode; arguments and errors as `SearchEnv.reset`.
 
         Returns:

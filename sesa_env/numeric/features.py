@@ -1,5 +1,7 @@
 """What an agent that reads no text is shown: a flat dict of vectors, every number between -1 and 1."""
 
+from functools import lru_cache
+
 import gymnasium
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +15,7 @@ from sesa_env.players.asking import asked, sought
 from sesa_env.players.base import View
 from sesa_env.players.decisions import take_apart
 from sesa_env.players.following import holder, stems_of
-from sesa_env.types import Passage
+from sesa_env.types import Passage, SearchCall
 
 Observation = dict[str, NDArray[np.float32]]
 
@@ -68,11 +70,11 @@ def observe(view: View, chosen: Choices) -> Observation:
         the share of the other candidates that are the same. "budget": turns and searches left, as shares of ten.
     """
     row = {
-        "question": _question(view, chosen),
+        "question": _question(view.question, chosen.progress.trails),
         "trails": _trails(chosen.progress.trails),
         "last": _last(view, chosen),
         "scores": [passage.score / (_USUAL_SCORE + abs(passage.score)) for passage in _shown(view)],
-        "passages": _passages(view),
+        "passages": _passages(view.question, view.searches[-1]) if view.searches else [],
         "skills": [number for hit in view.cards[:_CARDS] for number in _card(hit)],
         "available": [float(bool(turn)) for turn in chosen.turns],
         "agreement": _agreement(chosen.answers),
@@ -87,8 +89,9 @@ def _vector(numbers: list[float], length: int) -> NDArray[np.float32]:
     return np.array(cut + [0.0] * (length - len(cut)), np.float32)
 
 
-def _question(view: View, chosen: Choices) -> list[float]:
-    wanted, asking, trails = asked(view.question), take_apart(view.question), chosen.progress.trails
+@lru_cache(maxsize=16_384)
+def _question(question: str, trails: tuple[Trail, ...]) -> list[float]:
+    wanted, asking = asked(question), take_apart(question)
     return [
         *(float(wanted.kind == kind) for kind in _KINDS),
         float(wanted.polar),
@@ -120,14 +123,15 @@ def _shown(view: View) -> tuple[Passage, ...]:
     return view.searches[-1].passages[:_PASSAGES] if view.searches else ()
 
 
-def _passages(view: View) -> list[float]:
-    asked_for = frozenset(sought(view.question, ""))
-    return [number for passage in _shown(view) for number in _passage(view, passage, asked_for)]
+@lru_cache(maxsize=16_384)
+def _passages(question: str, last: SearchCall) -> list[float]:
+    asked_for = frozenset(sought(question, ""))
+    named = f"{question}\n{last.query}"
+    return [number for passage in last.passages[:_PASSAGES] for number in _passage(last.query, named, passage, asked_for)]
 
 
-def _passage(view: View, passage: Passage, asked_for: frozenset[str]) -> list[float]:
-    query = view.searches[-1].query
-    titled = bool(passage.title) and passage.title in f"{view.question}\n{query}"
+def _passage(query: str, named: str, passage: Passage, asked_for: frozenset[str]) -> list[float]:
+    titled = bool(passage.title) and passage.title in named
     overlap = len(asked_for & stems_of(passage)) / max(len(asked_for), 1)
     return [float(holder(query, [passage]) is not None), overlap, float(titled)]
 
@@ -138,6 +142,7 @@ def _card(hit: CardHit) -> list[float]:
     return [hit.similarity, utility, len(hit.card.queries) / _MANY_TEMPLATES, 1.0]
 
 
+@lru_cache(maxsize=16_384)
 def _agreement(answers: tuple[str, ...]) -> list[float]:
     keys = [normalise(answer) for answer in answers[:-1] if answer]
     others = max(len(keys) - 1, 1)

@@ -84,13 +84,9 @@ def leads(question: str, cards: tuple[CardHit, ...]) -> tuple[Lead, ...]:
     return (_chain(question, asking, name, cards, question),) if len(name) else ()
 
 
-def _chain(
-    question: str, asking: Asking, name: range, cards: tuple[CardHit, ...], asks: str, *, as_read: bool = False
-) -> Lead:
+def _chain(question: str, asking: Asking, name: range, cards: tuple[CardHit, ...], asks: str, *, as_read: bool = False) -> Lead:
     decisions = decide(asking, name, (*cards, *_own_words(asking, name)), as_read=as_read)
-    found = [
-        (decision, templates, not place) for decision in decisions for place, templates in enumerate(steps_of(decision))
-    ]
+    found = [(decision, templates, not place) for decision in decisions for place, templates in enumerate(steps_of(decision))]
     last = len(found) - 1
     steps = tuple(
         _step(decision, templates, asks if index == last else f"{decision.phrase} {{name}}", fresh=fresh)

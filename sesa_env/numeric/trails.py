@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from sesa_env.memory.base import CardHit
 from sesa_env.numeric.leads import MAX_LEADS, Lead, leads
 from sesa_env.players.base import View
 from sesa_env.players.decisions import fill
@@ -64,16 +65,20 @@ class Progress:
 
 def follow(view: View) -> Progress:
     """Follows the leads of a view's question through its searches."""
-    trails = tuple(Trail(lead, 0, lead.name, lead.name) for lead in leads(view.question, view.cards))
-    made: set[str] = set()
-    progress = Progress(trails, _offers(view.question, trails, made))
-    for call in view.searches:
-        made.add(call.query)
-        place = progress.offers.index(call.query) if call.query in progress.offers else -1
-        trails = _advanced(progress.trails, place, call)
-        held = holder(call.query, call.passages) is not None
-        progress = Progress(trails, _offers(view.question, trails, made), place, held)
-    return progress
+    return _followed(view.question, view.cards, view.searches)
+
+
+@lru_cache(maxsize=16_384)
+def _followed(question: str, cards: tuple[CardHit, ...], searches: tuple[SearchCall, ...]) -> Progress:
+    """Follows all searches but the last, then that one: what a seat has seen so far is remembered from its turn before."""
+    if not searches:
+        trails = tuple(Trail(lead, 0, lead.name, lead.name) for lead in leads(question, cards))
+        return Progress(trails, _offers(question, trails, frozenset()))
+    before, call = _followed(question, cards, searches[:-1]), searches[-1]
+    place = before.offers.index(call.query) if call.query in before.offers else -1
+    trails = _advanced(before.trails, place, call)
+    held = holder(call.query, call.passages) is not None
+    return Progress(trails, _offers(question, trails, frozenset(each.query for each in searches)), place, held)
 
 
 @lru_cache(maxsize=65_536)
@@ -82,7 +87,7 @@ def read(question: str, query: str, passages: tuple[Passage, ...]) -> str:
     return _READER.read(question, query, passages)
 
 
-def _offers(question: str, trails: Sequence[Trail], made: set[str]) -> tuple[str, ...]:
+def _offers(question: str, trails: Sequence[Trail], made: frozenset[str]) -> tuple[str, ...]:
     row = [plain(question)]
     for trail in trails:
         row += _of_trail(trail, made)
@@ -94,7 +99,7 @@ def _offers(question: str, trails: Sequence[Trail], made: set[str]) -> tuple[str
     return tuple(offers + [""] * (N_QUERIES - len(offers)))
 
 
-def _of_trail(trail: Trail, made: set[str]) -> list[str]:
+def _of_trail(trail: Trail, made: frozenset[str]) -> list[str]:
     """The next query of each kind; a step's further templates wait until the first has been tried."""
     alone = plain(trail.found)
     if trail.complete:

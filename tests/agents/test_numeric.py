@@ -57,7 +57,9 @@ def test_agents_learn_and_learn_more_with_a_memory(tmp_path):
 @pytest.mark.parametrize("algorithm", sb3.ALGORITHMS)
 def test_a_saved_agent_plays_as_it_did_on_the_environment(trained, algorithm):
     player = load_sb3_player(trained[algorithm] / "model")
-    env = gymnasium.make("sesa_env:SESA-SearchDiscrete-v0", corpus_options=TINY.world_options("test", 10), memory="seeds").unwrapped
+    env = gymnasium.make(
+        "sesa_env:SESA-SearchDiscrete-v0", corpus_options=TINY.world_options("test", 10), memory="seeds"
+    ).unwrapped
     seen, _ = env.reset(seed=3)
     views, written = [], []
     over = False

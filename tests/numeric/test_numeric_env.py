@@ -9,7 +9,7 @@ from gymnasium.utils.env_checker import data_equivalence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import sesa_env  # noqa: F401 - registers the environment
+import sesa_env
 from sesa_env.errors import ConfigError, SesaError
 from sesa_env.memory.bank import SkillBank
 from sesa_env.numeric import ACTIONS, choices, observe
@@ -20,7 +20,8 @@ from tests.toy import card
 
 SMALL = {"corpus_options": {"size": 300, "n_questions": 30, "n_targets": 30}}
 MODES = {"off": {}, "on": {"memory": "seeds"}, "asked by a challenger": {"opponent": "challenger"}}
-BY_CARD, BY_WORDS = ACTIONS.index("search the first name by a card"), ACTIONS.index("search the first name by the question's words")
+BY_CARD = ACTIONS.index("search the first name by a card")
+BY_WORDS = ACTIONS.index("search the first name by the question's words")
 LED, GIVE_UP = ACTIONS.index("answer with what the first name led to"), ACTIONS.index("give up")
 
 
