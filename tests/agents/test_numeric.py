@@ -1,7 +1,9 @@
 """Agents of stable-baselines3 in the Solver's seat: they learn, are saved, and play as any other player."""
 
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -166,3 +168,11 @@ def test_a_missing_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "sb3_contrib", None)
     with pytest.raises(ConfigError, match=r"pip install 'sesa-env\[sb3\]'"):
         sb3.algorithm_class("ppo")
+
+
+def test_the_example_on_the_page_runs(tmp_path, monkeypatch):
+    page = Path(__file__).resolve().parents[2] / "docs" / "faces" / "numeric.md"
+    (code,) = re.findall(r"^```py\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(code, {})
+    assert load_sb3_player(tmp_path / "model").act_batch([]) == []
