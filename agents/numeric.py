@@ -121,8 +121,9 @@ def train(config: Training, out: str | Path) -> dict[str, Any]:
         out: the directory of all trainings; this one has a directory of its own below it.
 
     Returns:
-        "config"; "curve": [steps, exact match] at each evaluation; "random" and "scripted": the exact match of players that
-        choose among the same turns at random, and of the scripted Solver with the same memory.
+        "config"; "curve": [steps, exact match] at each evaluation, the last of the agent that is saved; "random" and
+        "scripted": the exact match of players that choose among the same turns at random, and of the scripted Solver with the
+        same memory.
 
     Raises:
         ConfigError: a training of this name but of another configuration is there, or the extra is missing.
@@ -179,7 +180,8 @@ def _learn(config: Training, bank: str | None, evaluate: Any) -> "BaseAlgorithm"
     kwargs = {"memory": bank, "corpus_options": config.world_options("train", config.questions), "render_mode": None}
     env = make_vec_env("sesa_env:SESA-SearchDiscrete-v0", config.envs, seed=config.seed, env_kwargs=kwargs)
     model = make("MultiInputPolicy", env, seed=config.seed, device="cpu", **SETTINGS[config.algorithm])
-    return model.learn(config.steps, callback=Evaluation(evaluate, config.steps // config.evaluations or 1))
+    every = max(config.steps // config.evaluations, 1)
+    return model.learn(config.steps, callback=Evaluation(evaluate, every, config.steps))
 
 
 def _finished(folder: Path, config: Training) -> dict[str, Any]:

@@ -76,6 +76,15 @@ def test_a_saved_agent_plays_as_it_did_on_the_environment(trained, algorithm):
     assert player.act_batch([]) == []
 
 
+@pytest.mark.parametrize("algorithm", sb3.ALGORITHMS)
+def test_the_last_point_of_a_curve_is_the_agent_that_is_saved(trained, algorithm):
+    folder = trained[algorithm]
+    steps, right = json.loads((folder / "run.json").read_text())["curve"][-1]
+    player = load_sb3_player(folder / "model")
+    assert steps == player.model.num_timesteps
+    assert right == exact_match(make_world("miniwiki", **TINY.world_options("test", TINY.asked)), player, None)
+
+
 def test_a_training_that_is_there_is_kept(trained):
     folder = trained["ppo"]
     before = (folder / "run.json").read_bytes()
