@@ -44,7 +44,9 @@ class Sb3Player:
         rows = [choices(view) for view in views]
         seen = [observe(view, row) for view, row in zip(views, rows, strict=True)]
         batch = {name: np.stack([each[name] for each in seen]) for name in seen[0]}
-        masks = {"action_masks": np.array([[bool(turn) for turn in row.turns] for row in rows])} if self._masked else {}
+        masks: dict[str, Any] = {}
+        if self._masked:
+            masks = {"action_masks": np.array([[bool(turn) for turn in row.turns] for row in rows])}
         chosen, _ = self.model.predict(batch, deterministic=True, **masks)
         return [row.turns[int(action)] for row, action in zip(rows, chosen, strict=True)]
 

@@ -63,7 +63,7 @@ class SearchDiscreteEnv(gymnasium.Env[Observation, np.int64]):
         """The environment underneath, with its view, records and snapshots. Read it; stepping it leaves this one behind."""
         self.render_mode = render_mode
         self.action_space = gymnasium.spaces.Discrete(N_ACTIONS)
-        self.observation_space = observation_space()
+        self.observation_space: gymnasium.Space[Observation] = observation_space()
         self._choices = _NOTHING
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict[str, Any]]:
