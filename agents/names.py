@@ -1,11 +1,14 @@
-"""Names of models, as every command line and configuration writes them: `model:NAME_OR_DIR` and `openai:MODEL@URL`."""
+"""Names of trained players, as every command line and configuration writes them.
+
+`model:NAME_OR_DIR` and `openai:MODEL@URL` are language models, `sb3:FILE` is an agent of stable-baselines3.
+"""
 
 import re
 from dataclasses import dataclass
 
 from sesa_env.errors import ConfigError
 
-_MODEL, _SERVED = "model:", "openai:"
+_MODEL, _SERVED, _SB3 = "model:", "openai:", "sb3:"
 # The first "@http" parts model and address, since models may have an "@" of their own. An address has none: keys are not
 # written into names, so there is no USER@HOST, and what follows an "@" behind it is another's (a bank, for example).
 _ENDPOINT = re.compile(r"openai:(?P<model>\S+?)@(?P<url>https?://[^\s@/]+(?:/[^\s@]*)?)")
@@ -42,6 +45,19 @@ def local_model(name: str) -> str | None:
     return model
 
 
+def sb3_agent(name: str) -> str | None:
+    """Returns FILE of `sb3:FILE`; None for a name of another form.
+
+    Raises:
+        ConfigError: nothing follows the colon.
+    """
+    if not name.startswith(_SB3):
+        return None
+    if not (file := name.removeprefix(_SB3)):
+        raise ConfigError(f"{name!r}: expected sb3:FILE, an agent that stable-baselines3 saved, for example sb3:runs/model.zip")
+    return file
+
+
 def endpoint(name: str) -> Endpoint | None:
     """Reads `openai:MODEL@URL`; None for a name of another form.
 
@@ -59,9 +75,10 @@ def endpoint(name: str) -> Endpoint | None:
 
 
 def public_name(name: str) -> str:
-    """Returns a name without what is a machine's own: the address of a server, the folders above a model's directory."""
+    """Returns a name without what is a machine's own: a server's address, the folders above a model's directory or file."""
     if (served := endpoint(name)) is not None:
         return f"{_SERVED}{served.model}"
-    if (model := local_model(name)) is not None and model.startswith(("/", ".", "~")):
-        return f"{_MODEL}{'/'.join(model.rstrip('/').split('/')[-2:])}"
+    for kind, path in ((_MODEL, local_model(name)), (_SB3, sb3_agent(name))):
+        if path is not None and path.startswith(("/", ".", "~")):
+            return f"{kind}{'/'.join(path.rstrip('/').split('/')[-2:])}"
     return name

@@ -1,4 +1,4 @@
-"""Players of every kind by one name: language models loaded here or behind a server, and the scripted ones."""
+"""Players of every kind by one name: language models, here or behind a server, agents of stable-baselines3, scripted ones."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -6,9 +6,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from agents.chat import ChatConfig, Messages, NoReply, OpenAIChat
-from agents.names import Endpoint, endpoint, local_model
+from agents.names import Endpoint, endpoint, local_model, sb3_agent
 from agents.prompts import Style, load_style
-from sesa_env.errors import SesaError, missing_extra
+from sesa_env.errors import ConfigError, SesaError, missing_extra
 from sesa_env.game import SearchGame
 from sesa_env.integrations.messages import cut_turn
 from sesa_env.plain import build
@@ -35,8 +35,9 @@ def open_player(
     """Makes a player of any kind.
 
     Args:
-        name: "model:NAME_OR_DIR" (a language model loaded here), "openai:MODEL@URL" (one behind a server), or what
-            `sesa_env.players.load.load_player` knows: a built-in's short name or "module:factory".
+        name: "model:NAME_OR_DIR" (a language model loaded here), "openai:MODEL@URL" (one behind a server), "sb3:FILE" (an
+            agent of stable-baselines3, a Solver), or what `sesa_env.players.load.load_player` knows: a built-in's short name or
+            "module:factory".
         world: the world that it will play on.
         seed: of the player's own randomness; models play greedily and have none.
         role: the seat that it will take.
@@ -51,6 +52,8 @@ def open_player(
         return _served(served, model or {}, sampling or {})
     if (directory := local_model(name)) is not None:
         return _local(directory, model or {}, sampling or {})
+    if (file := sb3_agent(name)) is not None:
+        return _agent(name, file, role)
     return load_player(name, world, seed, role)
 
 
@@ -71,6 +74,14 @@ def _local(directory: str, model: Mapping[str, Any], sampling: Mapping[str, Any]
 
     policy = _policy(directory, build(ModelConfig, model, "model"))
     return LlmPlayer(policy, build(Sampling, {**sampling, "greedy": True}, "sampling"))
+
+
+def _agent(name: str, file: str, role: Role) -> Player:
+    if role is not Role.SOLVER:
+        raise ConfigError(f"player {name!r} takes the solver's seat, not the {role.value}'s; name another")
+    from agents.sb3 import load_sb3_player
+
+    return load_sb3_player(file)
 
 
 @lru_cache(maxsize=1)

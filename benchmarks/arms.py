@@ -21,14 +21,14 @@ class Arm:
     """Names the arm in tables, records and directories."""
 
     player: str
-    """The Solver: a built-in's short name, `module:factory` of your own, `model:NAME_OR_DIR` or `openai:MODEL@URL`."""
+    """A built-in's short name, your own `module:factory`, `model:NAME_OR_DIR`, `openai:MODEL@URL` or `sb3:FILE`."""
 
     bank: str = ""
     """Where the bank comes from. `loop`: distilled by the loop from this player's own failures on train entities, as it reads
     the growing bank (the paper). `blind`: the same, but the loop shows it no cards. `loop:PLAYER`, `blind:PLAYER`: from that
     player's failures. `seeds`: the hand-written cards alone. `file:PATH`: a bank that is there already. `none`: no bank, so
     there is no On mode. `trained`: the bank that each trained run of this arm ended with. "": the suite's choice, `seeds` on
-    real data and for language models, else `loop`."""
+    real data and for language models, `blind:naive` for agents of stable-baselines3, else `loop`."""
 
     @property
     def bank_player(self) -> str:

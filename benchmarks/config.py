@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from agents.names import endpoint, local_model, names_model
+from agents.names import endpoint, local_model, names_model, sb3_agent
 from benchmarks.arms import ARMS, Arm
 from benchmarks.modes import check_mode
 from benchmarks.suites import BENCHMARKS, SUITES
@@ -244,13 +244,20 @@ def _with_bank(arm: Arm, suite: str) -> Arm:
     if arm.bank_file or arm.bank == "none":
         return arm
     if not only:
-        return replace(arm, bank=arm.bank or ("seeds" if names_model(arm.player) else "loop"))
+        return replace(arm, bank=arm.bank or _usual_bank(arm.player))
     if arm.bank not in ("", only) and arm != ARMS.get(arm.name):
         raise ConfigError(
             f"arm {arm.name!r}: {suite} has no train entities to distil from; "
             f"expected @{only}, @none or @file:PATH, got @{arm.bank}"
         )
     return replace(arm, bank=only)
+
+
+def _usual_bank(player: str) -> str:
+    """Names the bank of an arm that names none: no loop is played with a language model, nor with an agent that is trained."""
+    if sb3_agent(player) is not None:
+        return ARMS["skilled"].bank
+    return "seeds" if names_model(player) else "loop"
 
 
 def _count(benchmark: str, scale: Preset, limit: int | None) -> int:

@@ -1,6 +1,7 @@
 """SESA: search self-play with a skill memory, as a Gymnasium environment.
 
-`import sesa_env` registers `SESA-Search-v0`; `gymnasium.make("sesa_env:SESA-Search-v0")` needs no import.
+`import sesa_env` registers `SESA-Search-v0` and `SESA-SearchDiscrete-v0`; `gymnasium.make("sesa_env:SESA-Search-v0")` needs no
+import.
 """
 
 import gymnasium
@@ -37,3 +38,4 @@ __all__ = [
 gymnasium.register(
     id="SESA-Search-v0", entry_point="sesa_env.env:SearchEnv", vector_entry_point="sesa_env.vector:SearchVectorEnv"
 )
+gymnasium.register(id="SESA-SearchDiscrete-v0", entry_point="sesa_env.numeric.env:SearchDiscreteEnv")

@@ -8,6 +8,7 @@ innermost hop.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sesa_env.memory.base import CardHit
 from sesa_env.players.spans import STOP_WORDS, Span, names, quotes, word_set, words
@@ -60,6 +61,7 @@ class Decision:
     templates: tuple[str, ...]
 
 
+@lru_cache(maxsize=16_384)
 def take_apart(question: str) -> Asking:
     """Splits a question into words and finds its names: quoted titles, or else runs of capitalised words."""
     row: list[str] = []
@@ -111,6 +113,19 @@ def steps_of(decision: Decision) -> list[tuple[str, ...]]:
 def covered(asking: Asking, name: Span) -> range:
     """Returns the indices of the words of the question that a name covers."""
     inside = [index for index, start in enumerate(asking.starts) if name.start <= start < name.end]
+    return range(inside[0], inside[-1] + 1) if inside else range(0)
+
+
+def as_written(question: str, asking: Asking, name: range) -> str:
+    """Returns the words of the question at these indices, as they are written."""
+    end = asking.starts[name.stop - 1] + len(asking.words[name.stop - 1])
+    return question[asking.starts[name.start] : end]
+
+
+def locate(question: str, asking: Asking, text: str) -> range:
+    """Returns the indices of the words where a text stands in the question."""
+    at = question.find(text)
+    inside = [index for index, begin in enumerate(asking.starts) if at <= begin < at + len(text)] if at >= 0 else []
     return range(inside[0], inside[-1] + 1) if inside else range(0)
 
 

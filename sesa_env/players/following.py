@@ -4,6 +4,7 @@ The skilled Solver acts by this, and the hindsight distiller tests a card by it 
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from sesa_env.players.reader import ScriptedReader
 from sesa_env.players.replay import Script
@@ -16,11 +17,19 @@ def holder(query: str, passages: Sequence[Passage]) -> Passage | None:
 
     A query made for a relation names the words that its statement is written in: a passage without them states something else.
     """
-    wanted = {stem(word) for word in content_words(query)}
-    for passage in passages:
-        if wanted <= {stem(word.text) for text in (passage.title, passage.text) for word in words(text)}:
-            return passage
-    return None
+    wanted = _wanted(query)
+    return next((passage for passage in passages if wanted <= stems_of(passage)), None)
+
+
+@lru_cache(maxsize=16_384)
+def _wanted(query: str) -> frozenset[str]:
+    return frozenset(stem(word) for word in content_words(query))
+
+
+@lru_cache(maxsize=16_384)
+def stems_of(passage: Passage) -> frozenset[str]:
+    """Returns the stems of all words in a passage's title and text."""
+    return frozenset(stem(word.text) for text in (passage.title, passage.text) for word in words(text))
 
 
 def follow_step(reader: ScriptedReader, question: str, queries: Sequence[str]) -> Script:

@@ -12,7 +12,18 @@ from sesa_env.players.asking import Asked, asked
 from sesa_env.players.base import View
 from sesa_env.players.compare import attribute
 from sesa_env.players.compare import decide as compare_values
-from sesa_env.players.decisions import Asking, Decision, conditions, decide, fill, start, steps_of, take_apart
+from sesa_env.players.decisions import (
+    Asking,
+    Decision,
+    as_written,
+    conditions,
+    decide,
+    fill,
+    locate,
+    start,
+    steps_of,
+    take_apart,
+)
 from sesa_env.players.following import follow_step, holder
 from sesa_env.players.reader import ScriptedReader
 from sesa_env.players.replay import Script, replay
@@ -49,7 +60,7 @@ class Skilled:
             name = start(asking, view.cards)
             decisions = decide(asking, name, view.cards) if len(name) else []
             if decisions:
-                answer = yield from self._follow(view.question, _as_written(view.question, asking, name), decisions)
+                answer = yield from self._follow(view.question, as_written(view.question, asking, name), decisions)
         return answer or (yield from self._plainly(view.question))
 
     def _plainly(self, question: str) -> Script:
@@ -74,7 +85,7 @@ class Skilled:
         """Follows the cards from each of the two things of a comparison, then compares what was read."""
         values: list[str] = []
         for option in wanted.options:
-            name = _locate(view.question, asking, option)
+            name = locate(view.question, asking, option)
             decisions = decide(asking, name, view.cards, as_read=True) if len(name) else []
             if not decisions:
                 return ""
@@ -86,7 +97,7 @@ class Skilled:
         """Collects what meets each of two conditions; answers with what meets both, or else the first."""
         met: list[dict[str, str]] = []
         for name, decision in pairs:
-            entity = _as_written(question, asking, name)
+            entity = as_written(question, asking, name)
             names: dict[str, str] = {}
             for template in decision.templates:
                 query = fill(template, entity, entity)
@@ -96,19 +107,6 @@ class Skilled:
             met.append(names)
         both = [text for key, text in met[0].items() if key in met[1]]
         return next(iter([*both, *met[0].values(), *met[1].values()]), "")
-
-
-def _as_written(question: str, asking: Asking, name: range) -> str:
-    """Returns the words of the question at these indices, as they are written."""
-    end = asking.starts[name.stop - 1] + len(asking.words[name.stop - 1])
-    return question[asking.starts[name.start] : end]
-
-
-def _locate(question: str, asking: Asking, text: str) -> range:
-    """Returns the indices of the words where a text stands in the question."""
-    at = question.find(text)
-    inside = [index for index, begin in enumerate(asking.starts) if at <= begin < at + len(text)] if at >= 0 else []
-    return range(inside[0], inside[-1] + 1) if inside else range(0)
 
 
 def skilled(world: World, seed: int = 0) -> Skilled:

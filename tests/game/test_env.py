@@ -22,7 +22,7 @@ from sesa_env.spaces import Utf8
 from sesa_env.types import Role
 from tests.toy import card
 
-IDS = sorted(name for name in gymnasium.registry if name.startswith("SESA-"))
+IDS = sorted(name for name in gymnasium.registry if name.startswith("SESA-Search-"))  # those whose actions are texts
 SMALL = {"corpus_options": {"size": 300}}
 MODES = {
     "free": {},
