@@ -64,7 +64,7 @@ def _world(config: dict[str, Any]) -> World:
 
 
 def _row(scores: Scores, arm: str) -> Row:
-    row: Row = {"arm": arm}
+    row: dict[str, Any] = {"arm": arm}
     for mode in ("off", "on"):
         if (arm, mode) in scores.sides:
             row |= {f"{kind} {mode}": scores.mean((arm, mode), kind, "em") for kind in (OPEN, APART)}
