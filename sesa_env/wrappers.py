@@ -15,6 +15,7 @@ from gymnasium.utils import RecordConstructorArgs
 
 from sesa_env.env import SearchEnv
 from sesa_env.errors import ConfigError
+from sesa_env.integrations.messages import tag_messages
 from sesa_env.records import write_episodes
 from sesa_env.shaping import load_shaping
 from sesa_env.spaces import Utf8
@@ -92,13 +93,7 @@ class ChatMessages(gymnasium.Wrapper[Messages, str, str, str], RecordConstructor
         return (*before, {"role": "assistant", "content": written}), reward, terminated, truncated, info
 
     def _conversation(self) -> Messages:
-        if self._inner.game.actor is None:
-            return ()
-        view = self._inner.view()
-        messages = [{"role": "user", "content": view.prompt}]
-        for text, observation in view.turns:
-            messages += [{"role": "assistant", "content": text}, {"role": "user", "content": observation}]
-        return tuple(messages)
+        return () if self._inner.game.actor is None else tuple(tag_messages(self._inner.view()))
 
 
 @dataclass
