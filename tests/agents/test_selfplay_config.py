@@ -157,7 +157,7 @@ def test_what_a_run_has_spent_is_the_sum_of_its_rows():
     found = spent([row], {"questions": 5, "rollouts": 30, "proposed": 8})
     assert (found["updates"], found["questions"], found["rollouts"], found["proposed"]) == (1, 7, 32, 10)
     assert (found["bootstrap_questions"], found["bootstrap_rollouts"]) == (5, 30)
-    assert budget(configure(updates=3)) == {"updates": 3, "questions": 48, "rollouts": 288}
+    assert budget(configure(updates=3)) == {"updates": 3, "questions": 24, "rollouts": 144}
 
 
 def test_the_command_line_says_what_is_wrong(tmp_path, capsys):
