@@ -94,7 +94,7 @@ def _costs(cells: Sequence[Cell]) -> Iterator[str]:
         "with their optimisers and reference models, activations and the keys and values of rollouts not counted"
     )
     if largest.parameters < _CPU:
-        yield f"  time: {sum(cell.stages[-1] for cell in cells):,} updates; a CPU core makes one in about two seconds"
+        yield f"  time: {sum(cell.stages[-1] for cell in cells):,} updates; a CPU core makes one in about a second"
         return
     yield (
         f"  time: {sum(one.hours for one in costs):,.1f} hours of one accelerator of {PEAK / 1e12:.0f} TFLOP/s, training at "

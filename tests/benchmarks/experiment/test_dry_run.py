@@ -13,7 +13,7 @@ def test_the_quick_experiment_has_all_it_needs():
     told = dry_run(EXPERIMENTS["quick"])
     assert "MISSING" not in told
     assert "model tiny: here" in told
-    assert "updates; a CPU core makes one in about two seconds" in told
+    assert "updates; a CPU core makes one in about a second" in told
 
 
 def test_what_is_missing_is_told():
