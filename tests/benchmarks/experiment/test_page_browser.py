@@ -173,14 +173,16 @@ def test_two_sides_are_compared_and_differences_marked(open_page, small):
     choose(page, "transcripts", "From Off", "turned right")
     page.locator("#transcripts .list a").first.click()
     pair = page.locator("dialog .pair")
+    playwright.expect(pair.locator("select")).to_have_count(2)  # the dialog is filled from packed data, a moment later
     assert pair.locator("select").evaluate_all("found => found.map((one) => one.selectedOptions[0].text)") == [
         "sesa, off",
         "sesa, on",
     ]
     assert pair.locator(".turn.other mark").count() >= 2
     pair.locator("select").last.select_option(label="ssp, off")
+    page.wait_for_url("**/1")
     playwright.expect(pair.locator("select").last).to_have_value("1")
-    assert "wrong" in pair.locator("> div").first.inner_text()
+    playwright.expect(pair.locator("> div").first).to_contain_text("wrong")
 
 
 def test_proposals_are_filtered_by_the_reason_of_their_rejection(open_page, small):
