@@ -17,6 +17,8 @@ from sesa_env.plain import build
 
 MAIN = "main"
 """The study that the tables and most claims are made of."""
+TOOLED = ("ssp", "shaping-only", "sesa")
+"""The arms that other search tools are tried with."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,8 @@ class Study:
     """Modes besides Off and On in which an arm is evaluated after the last stage (`benchmarks.modes`)."""
 
     tools: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Search tools that the arms are evaluated with after the last stage besides the one they were trained with: by name,
-    options of the world (`sesa_env.world_options.SearchOptions`)."""
+    """Search tools that the arms of `TOOLED` are evaluated with after the last stage besides the one they were trained with:
+    by name, options of the world (`sesa_env.world_options.SearchOptions`)."""
 
     matched: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Arms at another's tokens instead of its updates: by their name the arm that is trained on after the last stage, and the
@@ -64,13 +66,22 @@ class Study:
         for seed in self.seeds:
             for arm in self.arms:
                 config = configure(preset, arm, seed=seed, updates=self.stages[-1], settings=[_QUIET, self.settings])
-                stages = (0,) if config.updates == 0 else self.stages
-                yield Cell(f"{self.name}-{arm}-s{seed}", self.name, arm, seed, stages, config.to_json())
+                yield Cell(
+                    id=f"{self.name}-{arm}-s{seed}",
+                    study=self.name,
+                    arm=arm,
+                    seed=seed,
+                    stages=(0,) if config.updates == 0 else self.stages,
+                    config=config.to_json(),
+                    questions=self.questions,
+                    controls=tuple(self.controls.get(arm, ())),
+                    tools={name: dict(options) for name, options in self.tools.items() if arm in TOOLED},
+                )
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One training, plain data."""
+    """One training and its evaluations, plain data."""
 
     id: str
     """Names its directory."""
@@ -89,6 +100,31 @@ class Cell:
 
     config: dict[str, Any]
     """The training's configuration, as JSON values."""
+
+    questions: int
+    """Held-out questions of each benchmark, after each stage."""
+
+    controls: tuple[str, ...]
+    """Modes besides Off and On after the last stage."""
+
+    tools: dict[str, dict[str, Any]]
+    """Search tools besides its own after the last stage, by name."""
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Cell":
+        """Makes a cell of what `dataclasses.asdict` has made of it, or JSON."""
+        return cls(**{**data, "stages": tuple(data["stages"]), "controls": tuple(data["controls"])})
+
+    def covers(self, other: "Cell") -> bool:
+        """Says whether all that another cell of the same training evaluates is evaluated here."""
+        asked = bool(other.controls or other.tools)
+        return (
+            set(other.stages) <= set(self.stages)
+            and other.questions == self.questions
+            and (not asked or other.stages[-1] == self.stages[-1])
+            and set(other.controls) <= set(self.controls)
+            and all(self.tools.get(name) == options for name, options in other.tools.items())
+        )
 
 
 @dataclass(frozen=True)
@@ -239,19 +275,15 @@ def experiment_of(preset: str, model: str | None = None, data: str = "") -> Expe
 
 
 def same_training(cells: Sequence[Cell]) -> dict[str, str]:
-    """Finds trainings that differ in nothing but their names: each is done once.
+    """Finds cells that differ in nothing but their names: each is done once.
 
     Returns:
-        For each cell's id the id of the first cell whose training is the same, with at least its stages.
+        For each cell's id the id of the first cell whose training is the same, with at least its evaluations.
     """
     alike: dict[str, list[Cell]] = {}
     for cell in cells:
         alike.setdefault(repr(merged(cell.config, {"arm": "", "updates": 0})), []).append(cell)
-    return {
-        cell.id: next(other.id for other in group if set(cell.stages) <= set(other.stages))
-        for group in alike.values()
-        for cell in group
-    }
+    return {cell.id: next(other.id for other in group if other.covers(cell)) for group in alike.values() for cell in group}
 
 
 def training_config(cell: Cell) -> TrainingConfig:

@@ -3,15 +3,17 @@
 The arm's runs are gone on with until they have read and sampled at least as many tokens as the other arm's of the same seed.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.experiment.cells import EVALUATIONS, evaluate
 from benchmarks.experiment.costs import spent
 from benchmarks.experiment.design import Study
-from benchmarks.experiment.training import keep_run, matched_directory, run_directory, stage_directory
-from benchmarks.records import read_records
-from benchmarks.trained import METRICS_FILE
+from benchmarks.experiment.training import FOLDER, keep_run, matched_directory, run_directory, stage_directory
+from benchmarks.records import read_records, write_json
+from benchmarks.trained import METRICS_FILE, read_run
 
 _STRIDE = 5
 """Updates between two looks at the tokens."""
@@ -24,14 +26,20 @@ class Match:
     id: str
     """The id of its training."""
 
+    arm: str
+    """The name that it is compared under."""
+
     model: str
     """The id of the training whose tokens are matched."""
 
     updates: int
     """The updates after which the two were to be compared."""
 
+    questions: int
+    """Held-out questions of each benchmark."""
 
-def matches(study: Study, preset: str, source: dict[str, str]) -> list[Match]:
+
+def matches(study: Study, preset: str, source: Mapping[str, str]) -> list[Match]:
     """Lists the runs that a study goes on with.
 
     Args:
@@ -39,21 +47,26 @@ def matches(study: Study, preset: str, source: dict[str, str]) -> list[Match]:
         preset: of the trainings.
         source: for each cell the one whose training it shares.
     """
-    cells = {(cell.arm, cell.seed): cell for cell in study.cells(preset)}
+    cells = {(cell.arm, cell.seed): source[cell.id] for cell in study.cells(preset)}
     return [
-        Match(source[cells[arm, seed].id], source[cells[model, seed].id], study.stages[-1])
-        for arm, model in study.matched.values()
+        Match(cells[arm, seed], name, cells[model, seed], study.stages[-1], study.questions)
+        for name, (arm, model) in study.matched.items()
         for seed in study.seeds
     ]
 
 
+def match_directory(root: Path, one: Match) -> Path:
+    """Where a run is evaluated that has been gone on with."""
+    return root / EVALUATIONS / f"{one.id}-{one.arm}"
+
+
 def is_matched(root: Path, one: Match) -> bool:
-    """Says whether a run has been gone on with to its end."""
-    return matched_directory(root, one.id).is_dir()
+    """Says whether a run has been gone on with to its end, and evaluated."""
+    return (root / FOLDER / one.id / f"{one.arm}.json").is_file()
 
 
-def train_match(data: dict[str, Any], root: str) -> str:
-    """Goes on with one run; a function for a worker process.
+def finish_match(data: dict[str, Any], root: str) -> str:
+    """Goes on with one run and evaluates it; a function for a worker process.
 
     Args:
         data: the `Match` as JSON.
@@ -62,25 +75,32 @@ def train_match(data: dict[str, Any], root: str) -> str:
     Returns:
         The id of its training.
     """
+    one, place = Match(**data), Path(root)
+    kept = matched_directory(place, one.id)
+    if not kept.is_dir():
+        _go_on(run_directory(place, one.id), tokens(stage_directory(place, one.model, one.updates)))
+        keep_run(run_directory(place, one.id), kept)
+    evaluate(replace(read_run(kept), arm=one.arm), match_directory(place, one), one.questions)
+    write_json(place / FOLDER / one.id / f"{one.arm}.json", spent(read_records(kept / METRICS_FILE)))
+    return one.id
+
+
+def _go_on(run: Path, wanted: float) -> None:
+    """Trains until so many tokens have been read and sampled."""
     import torch
 
     from agents.selfplay.__main__ import train
     from agents.selfplay.directory import stored_config
 
     torch.set_num_threads(1)
-    one = Match(**data)
-    run = run_directory(Path(root), one.id)
-    wanted = tokens(stage_directory(Path(root), one.model, one.updates))
     stored = stored_config(run)
     assert stored is not None  # the training is done before it is gone on with
     updates = stored.updates
     while True:
         train(replace(stored, updates=updates), run, resume=True, show=False)  # also finishes what a killed process began
         if tokens(run) >= wanted:
-            break
+            return
         updates += _STRIDE
-    keep_run(run, matched_directory(Path(root), one.id))
-    return one.id
 
 
 def tokens(run: Path) -> float:

@@ -1,22 +1,23 @@
 """What an experiment has left, as analyses read it: scores by study and stage, and each training's metrics."""
 
+from collections.abc import Iterator
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.experiment.cells import evaluation_directory, read_evaluation
 from benchmarks.experiment.coupling import Coupled, measure
 from benchmarks.experiment.design import Cell, Experiment, Study, same_training
-from benchmarks.experiment.run import MATCHED, branches_of, evaluation_directory
+from benchmarks.experiment.matched import match_directory, matches
+from benchmarks.experiment.run import branches_of
 from benchmarks.experiment.training import stage_directory
 from benchmarks.records import Record, read_records
 from benchmarks.scores import Scores
 from benchmarks.stats import Differences, Estimate, interval
-from benchmarks.suites import BENCHMARKS
-from benchmarks.trained import METRICS_FILE
-
-RECORDS = "records"
+from benchmarks.trained import BASE, METRICS_FILE
 
 
 class Results:
@@ -48,11 +49,25 @@ class Results:
             stage: the updates.
             tool: another search tool than its own; "" for its own.
         """
-        folders = {arm: evaluation_directory(self.root, study, stage, tool) / RECORDS / arm for arm in study.arms}
-        if not tool and stage == study.stages[-1]:
-            folders |= {arm: evaluation_directory(self.root, study, stage, MATCHED) / RECORDS / arm for arm in study.matched}
-        paths = [folder / f"{name}.jsonl" for folder in folders.values() for name in BENCHMARKS]
-        return [record for path in paths if path.is_file() for record in read_records(path)]
+        return [record for arm, folder in self.evaluations(study, stage, tool) for record in self._answers(study, arm, folder)]
+
+    def evaluations(self, study: Study, stage: int, tool: str = "") -> Iterator[tuple[str, Path]]:
+        """Yields the arms of a study, each once a world, with the directory of its evaluation; arguments as `records`."""
+        last = stage == study.stages[-1]
+        for arm, seed in product(study.arms, study.seeds):
+            cell = self._cells[study.name, arm, seed]
+            if arm != BASE or last:
+                yield arm, evaluation_directory(self.root, self._source[cell.id], 0 if arm == BASE else stage, tool)
+        if last and not tool:
+            for one in matches(study, self.experiment.training, self._source):
+                yield one.arm, match_directory(self.root, one)
+
+    def _answers(self, study: Study, arm: str, folder: Path) -> Iterator[Record]:
+        """Reads one evaluation, under the name that the arm has here, in the modes that the study asks for."""
+        modes = {"off", "on", *study.controls.get(arm, ())}
+        for record in read_evaluation(folder):
+            if record["mode"] in modes:
+                yield {**record, "arm": arm}
 
     def scores(self, study: Study, stage: int | None = None, tool: str = "") -> Scores:
         """Returns a study's scores after so many updates; None for the last stage."""

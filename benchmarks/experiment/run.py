@@ -1,34 +1,32 @@
-"""Carries an experiment out: trains its cells, evaluates every stage of every study, and writes what follows."""
+"""Carries an experiment out: world by world, trains and evaluates its cells, so that what is finished is of use by itself."""
 
 import json
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from benchmarks.config import RunConfig, differing_fields, make_trained_config
+from benchmarks.config import differing_fields
 from benchmarks.engine import run_tasks
-from benchmarks.evaluation import evaluate_into
+from benchmarks.experiment.cells import done_updates, evaluation_directory, finish_cell, is_finished, read_evaluated
 from benchmarks.experiment.coupling import Branch, branches, is_branched, train_branch
 from benchmarks.experiment.design import Cell, Experiment, Study, same_training
-from benchmarks.experiment.matched import is_matched, matches, train_match
-from benchmarks.experiment.training import is_trained, matched_directory, stage_directory, train_cell, updates_made
+from benchmarks.experiment.matched import finish_match, is_matched, matches
 from benchmarks.progress import Begin, progress_bars
 from benchmarks.records import dump, read_json, write_json
-from benchmarks.trained import BASE, TrainedRun, check_runs, read_run
+from benchmarks.trained import check_runs
 from sesa_env.errors import ConfigError
 
-CONFIG_FILE, EVALUATIONS, INDICES = "experiment.json", "evaluations", "indices"
-MATCHED = "matched"
-"""In the place of a search tool: the evaluation of arms at another's tokens."""
+CONFIG_FILE = "experiment.json"
 _POLL = 1.0  # seconds between two looks at how far trainings are
 
 
 def run_experiment(experiment: Experiment, root: Path, workers: int, *, resume: bool = False) -> None:
     """Trains and evaluates an experiment in a directory; what is finished there already is kept.
+
+    All arms of a study are finished in one world before the next is begun, so that a study stopped early has whole worlds.
 
     Args:
         experiment: what to do.
@@ -42,76 +40,60 @@ def run_experiment(experiment: Experiment, root: Path, workers: int, *, resume: 
     """
     _check_directory(experiment, root, resume)
     write_json(root / CONFIG_FILE, experiment.to_json())
-    cells = experiment.cells()
-    source = same_training(cells)
-    trained = [cell for cell in cells if source[cell.id] == cell.id]
-    _print_plan(experiment, root, trained, workers)
+    source = same_training(experiment.cells())
+    cells = [cell for cell in experiment.cells() if source[cell.id] == cell.id]
+    _print_plan(experiment, root, cells, workers)
     with progress_bars() as bar:
-        _train(trained, root, workers, bar)
-        _branch(experiment, root, workers, bar, source)
-        _match(experiment, root, workers, bar, source)
-        for study in experiment.studies:
-            for stage in study.stages:
-                config = evaluation(experiment, study, stage, root, source)
-                evaluate_into(evaluation_directory(root, study, stage), config, workers, _named(bar, study, str(stage)))
-            if study.matched:
-                config = matched_evaluation(experiment, study, root, source)
-                place = evaluation_directory(root, study, study.stages[-1], MATCHED)
-                evaluate_into(place, config, workers, _named(bar, study, "at equal tokens"))
-            for tool, options in study.tools.items():
-                config = with_tool(evaluation(experiment, study, study.stages[-1], root, source), options, root)
-                place = evaluation_directory(root, study, study.stages[-1], tool)
-                evaluate_into(place, config, workers, _named(bar, study, tool))
+        going = _Going(experiment, root, workers, bar, source)
+        advance, finished = bar("Updates", sum(cell.stages[-1] for cell in cells)), bar("Cells", len(cells))
+        with _counting(advance, lambda: sum(done_updates(root, cell) for cell in cells)):
+            for study in experiment.studies:
+                for seed in study.seeds:
+                    here = [cell for cell in cells if (cell.study, cell.seed) == (study.name, seed)]
+                    run_tasks(finish_cell, here, [is_finished(root, cell.id) for cell in here], root, workers, finished)
+                    going.match(replace(study, seeds=(seed,)))
+                going.check(study)
+                going.branch(study)
 
 
-def evaluation_directory(root: Path, study: Study, stage: int, tool: str = "") -> Path:
-    """Where a study's arms are evaluated as they were after so many updates, with their own search tool or another."""
-    return root / EVALUATIONS / (f"{study.name}-{stage:06d}" + (f"-{tool}" if tool else ""))
+@dataclass(frozen=True)
+class _Going:
+    """What of an experiment under way comes after its cells."""
+
+    experiment: Experiment
+    root: Path
+    workers: int
+    bar: Begin
+    source: Mapping[str, str]
+
+    def match(self, study: Study) -> None:
+        """Goes on with the runs of a study in one world that are compared at equal tokens."""
+        found = matches(study, self.experiment.training, self.source)
+        if found:
+            advance = self.bar(f"Equal tokens, {study.name} {study.seeds[0]}", len(found))
+            run_tasks(finish_match, found, [is_matched(self.root, one) for one in found], self.root, self.workers, advance)
+
+    def check(self, study: Study) -> None:
+        """Makes sure that what a study compares started from the same weights and was trained at one budget."""
+        runs = []
+        for cell in study.cells(self.experiment.training):
+            place = evaluation_directory(self.root, self.source[cell.id], cell.stages[-1])
+            runs.append(replace(read_evaluated(place), arm=cell.arm))
+        check_runs(runs)
+
+    def branch(self, study: Study) -> None:
+        """Goes on with the runs whose coupling is measured, if it is the study's."""
+        if self.experiment.coupling is not None and self.experiment.coupling.study == study.name:
+            found = branches_of(self.experiment, self.source)
+            advance = self.bar("Coupling", len(found))
+            run_tasks(train_branch, found, [is_branched(self.root, one) for one in found], self.root, self.workers, advance)
 
 
-def with_tool(config: RunConfig, options: Mapping[str, Any], root: Path) -> RunConfig:
-    """Returns an evaluation of the same Solvers with another search tool, Off and On, its indices kept beside."""
-    options = {"index_dir": str(root / INDICES), **options}
-    runs = tuple(replace(run, world={**run.world, "options": {**run.world["options"], **options}}) for run in config.trained)
-    return replace(config, trained=runs, controls={})
-
-
-def evaluation(experiment: Experiment, study: Study, stage: int, root: Path, source: dict[str, str]) -> RunConfig:
-    """Says how a study is evaluated after so many updates.
-
-    Args:
-        experiment: whose study it is.
-        study: the study.
-        stage: the updates.
-        root: the experiment's directory, its trainings done.
-        source: for each cell whose training it shares (`same_training`).
-
-    Returns:
-        The evaluation: all arms in all seeds' worlds, with controls after the last stage, and the start policy with the first.
-    """
-    last = stage == study.stages[-1]
-    cells = [cell for cell in study.cells(experiment.training) if cell.arm != BASE or last]
-    runs = check_runs([_run(cell, stage if cell.arm != BASE else 0, root, source) for cell in cells])
-    controls = {arm: modes for arm, modes in study.controls.items() if last}
-    made = make_trained_config("quick", runs, study.questions, base=False, controls=controls)
-    return replace(made, preset=experiment.name)
-
-
-def matched_evaluation(experiment: Experiment, study: Study, root: Path, source: dict[str, str]) -> RunConfig:
-    """Says how a study's arms at another's tokens are evaluated: as the others, under the names that it has for them."""
-    cells = {(cell.arm, cell.seed): source[cell.id] for cell in study.cells(experiment.training)}
-    runs = [
-        replace(read_run(matched_directory(root, cells[arm, seed])), arm=name)
-        for name, (arm, _) in study.matched.items()
-        for seed in study.seeds
-    ]
-    made = make_trained_config("quick", check_runs(runs, unequal=True), study.questions, base=False)
-    return replace(made, preset=experiment.name)
-
-
-def _run(cell: Cell, stage: int, root: Path, source: dict[str, str]) -> TrainedRun:
-    """A training as it was at a stage, under the name of the arm that it is compared as."""
-    return replace(read_run(stage_directory(root, source[cell.id], stage)), arm=cell.arm)
+def branches_of(experiment: Experiment, source: Mapping[str, str]) -> list[Branch]:
+    """Lists an experiment's branches; none where no coupling is measured."""
+    if experiment.coupling is None:
+        return []
+    return branches(experiment.coupling, {(cell.study, cell.arm, cell.seed): source[cell.id] for cell in experiment.cells()})
 
 
 def _check_directory(experiment: Experiment, root: Path, resume: bool) -> None:
@@ -143,37 +125,6 @@ def _print_plan(experiment: Experiment, root: Path, cells: Sequence[Cell], worke
     sys.stdout.flush()
 
 
-def _train(cells: Sequence[Cell], root: Path, workers: int, bar: Begin) -> None:
-    """Trains all cells, the bar counting updates."""
-    finished = [is_trained(root, cell) for cell in cells]
-    advance = bar("Training", sum(cell.stages[-1] for cell in cells))
-    with _counting(advance, lambda: updates_made(root, cells)):
-        run_tasks(train_cell, cells, finished, root, workers, lambda cell: None)
-
-
-def _branch(experiment: Experiment, root: Path, workers: int, bar: Begin, source: dict[str, str]) -> None:
-    """Goes on with the runs whose coupling is measured."""
-    found = branches_of(experiment, source)
-    if found:
-        finished = [is_branched(root, one) for one in found]
-        run_tasks(train_branch, found, finished, root, workers, bar("Coupling", len(found)))
-
-
-def _match(experiment: Experiment, root: Path, workers: int, bar: Begin, source: dict[str, str]) -> None:
-    """Goes on with the runs that are compared at equal tokens."""
-    found = [one for study in experiment.studies for one in matches(study, experiment.training, source)]
-    if found:
-        finished = [is_matched(root, one) for one in found]
-        run_tasks(train_match, found, finished, root, workers, bar("Equal tokens", len(found)))
-
-
-def branches_of(experiment: Experiment, source: dict[str, str]) -> list[Branch]:
-    """Lists an experiment's branches; none where no coupling is measured."""
-    if experiment.coupling is None:
-        return []
-    return branches(experiment.coupling, {(cell.study, cell.arm, cell.seed): source[cell.id] for cell in experiment.cells()})
-
-
 @contextmanager
 def _counting(advance: Callable[[object], None], count: Callable[[], int]) -> Iterator[None]:
     """Moves a bar on by looking at what other processes have written."""
@@ -197,7 +148,3 @@ def _counting(advance: Callable[[object], None], count: Callable[[], int]) -> It
         over.set()
         thread.join()
         look()
-
-
-def _named(bar: Begin, study: Study, what: str) -> Begin:
-    return lambda name, length: bar(f"{name} {study.name} {what}", length)

@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.experiment.claims import ALPHA, Judged
 from benchmarks.experiment.compositions import compositions_table
 from benchmarks.experiment.costs import spent
-from benchmarks.experiment.design import ABLATIONS, MAIN, PLACEBOS, Study
+from benchmarks.experiment.design import ABLATIONS, MAIN, PLACEBOS, TOOLED, Study
 from benchmarks.experiment.regime_figure import regime_table
 from benchmarks.experiment.results import Results
 from benchmarks.render import Column, Row, Table
@@ -247,9 +247,8 @@ def _roles(results: Results) -> Table | None:
 def _tools(results: Results, study: Study) -> Table | None:
     if not study.tools:
         return None
-    arms = [arm for arm in ("ssp", "shaping-only", "sesa") if arm in study.arms]
     groups = []
-    for arm in arms:
+    for arm in (arm for arm in TOOLED if arm in study.arms):
         rows = []
         for name, tool in (("BM25, trained with", ""), *((name, name) for name in study.tools)):
             scores = results.scores(study, tool=tool)

@@ -6,10 +6,8 @@ goes on.
 """
 
 import shutil
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from benchmarks.experiment.design import Cell, training_config
 from sesa_env.memory.whole import whole_directory
@@ -35,34 +33,24 @@ def matched_directory(root: Path, cell: str) -> Path:
     return root / FOLDER / cell / "matched"
 
 
-def is_trained(root: Path, cell: Cell) -> bool:
-    """Says whether a training has left all its stages."""
-    return all(stage_directory(root, cell.id, updates).is_dir() for updates in cell.stages)
-
-
-def train_cell(data: dict[str, Any], root: str) -> str:
-    """Trains, or goes on with, one cell; a function for a worker process.
+def train_cell(cell: Cell, root: Path) -> None:
+    """Trains, or goes on with, one cell in this process.
 
     Args:
-        data: the `Cell` as JSON.
+        cell: the cell.
         root: the experiment's directory.
-
-    Returns:
-        The cell's id.
     """
     import torch
 
     from agents.selfplay.__main__ import train
 
     torch.set_num_threads(1)  # a second thread gains a tiny model nothing, and another training needs the core
-    cell = Cell(**{**data, "stages": tuple(data["stages"])})
-    config, run = training_config(cell), run_directory(Path(root), cell.id)
+    config, run = training_config(cell), run_directory(root, cell.id)
     for updates in cell.stages:
-        kept = stage_directory(Path(root), cell.id, updates)
+        kept = stage_directory(root, cell.id, updates)
         if not kept.is_dir():
             train(replace(config, updates=updates), run, resume=True, show=False)
             keep_run(run, kept)
-    return cell.id
 
 
 def keep_run(run: Path, kept: Path) -> None:
@@ -75,10 +63,7 @@ def keep_run(run: Path, kept: Path) -> None:
                 shutil.copyfile(run / name, part / name)
 
 
-def updates_made(root: Path, cells: Sequence[Cell]) -> int:
-    """Counts the updates that trainings have made so far, whether they are running or not."""
-    return sum(min(_rows(run_directory(root, cell.id) / "metrics.jsonl"), cell.stages[-1]) for cell in cells)
-
-
-def _rows(path: Path) -> int:
+def updates_made(run: Path) -> int:
+    """Counts the updates that a training has made so far, whether it is running or not."""
+    path = run / "metrics.jsonl"
     return path.read_bytes().count(b"\n") if path.is_file() else 0

@@ -87,7 +87,7 @@ def test_the_experiment_leaves_the_same_bytes(tmp_path):
     for name, seed, workers in (("one", 1, "1"), ("other", 2, "2")):
         run("benchmarks/run_all.py", "--preset", "smoke", "--out", str(tmp_path / name), "--workers", workers, hash_seed=seed)
     one, other = (without_seconds(digests(tmp_path / name)) for name in ("one", "other"))
-    assert any(path.startswith("evaluations/main-000002/records/") for path in one)
+    assert any(path.startswith("evaluations/main-sesa-s0-000002/records/") for path in one)
     assert any(path.startswith("tables/") for path in one)
     assert {path for path in one if one[path] != other.get(path)} == set()
     assert set(one) == set(other)

@@ -1,6 +1,6 @@
 """The answers that a page can show: questions, attempts by arm and mode, and what each attempt read, played again."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -9,7 +9,6 @@ from benchmarks.experiment.design import Study
 from benchmarks.experiment.page.packing import Pool
 from benchmarks.experiment.page.replay import Line, Replayer
 from benchmarks.experiment.results import Results
-from benchmarks.experiment.run import evaluation_directory
 from benchmarks.records import Record, read_json
 from benchmarks.suites import BENCHMARKS, open_world, take_questions
 from benchmarks.units import EvalUnit, unit_from_json
@@ -87,7 +86,7 @@ def answers(results: Results, study: Study, most: int, cards: CardNumbers, place
         transcript.
     """
     records = results.records(study, study.stages[-1])
-    worlds = _worlds(evaluation_directory(results.root, study, study.stages[-1]))
+    worlds = _worlds(folder for _, folder in results.evaluations(study, study.stages[-1]))
     grouped = _by_question(records)
     known = _questions(worlds)
     sides = list(dict.fromkeys((record["arm"], record["mode"]) for record in records))
@@ -109,10 +108,10 @@ def answers(results: Results, study: Study, most: int, cards: CardNumbers, place
     }
 
 
-def _worlds(directory: Path) -> dict[tuple[int, str], EvalUnit]:
+def _worlds(directories: Iterable[Path]) -> dict[tuple[int, str], EvalUnit]:
     """For each seed and benchmark a unit that says in which world and by which rules it was played."""
-    plan = directory / "plan.json"
-    units = [unit_from_json(unit) for unit in read_json(plan)["units"] if unit["kind"] == "eval"] if plan.is_file() else []
+    plans = [path for directory in directories if (path := directory / "plan.json").is_file()]
+    units = [unit_from_json(unit) for path in plans for unit in read_json(path)["units"] if unit["kind"] == "eval"]
     return {(unit.seed, unit.benchmark): unit for unit in units if isinstance(unit, EvalUnit)}
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from agents.selfplay.posed import POSED
+from benchmarks.experiment.cells import evaluation_directory
 from benchmarks.experiment.design import Cell, Experiment, Study
-from benchmarks.experiment.run import evaluation_directory
 from benchmarks.experiment.training import stage_directory
 from benchmarks.records import make_record, write_json, write_records
 from benchmarks.suites import BENCHMARKS, open_world, take_questions
@@ -136,20 +136,20 @@ def _attempt(world: dict, question: Question, answer: str, cards: tuple = ()) ->
 
 
 def _evaluation(made: Experiment, study: Study, stage: int, root: Path, banks: dict, rng) -> None:
-    directory, last = evaluation_directory(root, study, stage), stage == study.stages[-1]
-    units, files = [], {}
+    last = stage == study.stages[-1]
     for cell in study.cells(made.training):
         if cell.arm == "base" and not last:
             continue
+        directory = evaluation_directory(root, cell.id, 0 if cell.arm == "base" else stage)
         world, cards = world_of(cell), banks.get((cell.study, cell.seed), [])
         modes = ("off", *(("on", *(study.controls.get(cell.arm, ()) if last else ())) if cell.arm in WITH_BANK else ()))
+        units = []
         for benchmark in BENCHMARKS:
             asked = take_questions(world, benchmark, study.questions, cell.seed)
             units.append(_unit(cell, benchmark, world, modes, study.questions))
-            files.setdefault((cell.arm, benchmark), []).extend(_records(cell, benchmark, world, asked, modes, cards, rng))
-    for (arm, benchmark), records in files.items():
-        write_records(directory / "records" / arm / f"{benchmark}.jsonl", records)
-    write_json(directory / "plan.json", {"units": [unit.__dict__ for unit in units]})
+            records = _records(cell, benchmark, world, asked, modes, cards, rng)
+            write_records(directory / "records" / cell.arm / f"{benchmark}.jsonl", records)
+        write_json(directory / "plan.json", {"units": [unit.__dict__ for unit in units]})
 
 
 def _unit(cell: Cell, benchmark: str, world: dict, modes: tuple, questions: int) -> EvalUnit:

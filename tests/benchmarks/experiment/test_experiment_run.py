@@ -15,6 +15,7 @@ pytest.importorskip("torch", reason="needs the llm extra")
 pytest.importorskip("matplotlib", reason="needs the bench extra")
 
 from agents.selfplay.metrics import read_metrics
+from benchmarks.experiment.cells import is_finished
 from benchmarks.experiment.claims import judge_claims
 from benchmarks.experiment.costs import spent
 from benchmarks.experiment.design import EXPERIMENTS, Experiment, Study, same_training
@@ -22,7 +23,7 @@ from benchmarks.experiment.matched import matches, tokens
 from benchmarks.experiment.outcome import report_of, write_outcome
 from benchmarks.experiment.results import Results
 from benchmarks.experiment.run import run_experiment
-from benchmarks.experiment.training import is_trained, matched_directory, stage_directory
+from benchmarks.experiment.training import matched_directory, stage_directory
 from benchmarks.trained import read_run
 from sesa_env.errors import ConfigError
 
@@ -55,7 +56,7 @@ def done(tmp_path_factory):
 def test_each_stage_is_a_finished_run_of_so_many_updates(done):
     root, _ = done
     for cell in TWO.cells():
-        assert is_trained(root, cell)
+        assert is_finished(root, cell.id)
         for updates in cell.stages:
             run = read_run(stage_directory(root, cell.id, updates))
             assert (run.arm, run.seed, run.budget["updates"]) == (cell.arm, cell.seed, updates)

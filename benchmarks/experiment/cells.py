@@ -1,0 +1,97 @@
+"""One cell of an experiment from its training to its records: everything that is reported of it, in one call.
+
+A cell is trained to each of its stages and evaluated there, Off and On, after the last one also in its controls and with other
+search tools. What it leaves then is enough for every table: a finished cell is never trained or evaluated again, whether its
+weights are still there or not.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.config import make_trained_config
+from benchmarks.directory import CONFIG_FILE
+from benchmarks.environment import describe_environment
+from benchmarks.evaluation import evaluate_into
+from benchmarks.experiment.design import Cell
+from benchmarks.experiment.training import FOLDER, run_directory, stage_directory, train_cell, updates_made
+from benchmarks.records import Record, read_json, read_records, write_json
+from benchmarks.suites import BENCHMARKS
+from benchmarks.trained import TrainedRun, read_run
+
+EVALUATIONS, INDICES, FINISHED = "evaluations", "indices", "finished.json"
+_SCALE = "quick"
+"""The harness's preset of the shards' sizes; how many questions are asked is the study's."""
+
+
+def evaluation_directory(root: Path, cell: str, stage: int, tool: str = "") -> Path:
+    """Where a cell is evaluated as it was after so many updates, with its own search tool or another."""
+    return root / EVALUATIONS / (f"{cell}-{stage:06d}" + (f"-{tool}" if tool else ""))
+
+
+def is_finished(root: Path, cell: str) -> bool:
+    """Says whether a cell is trained and evaluated."""
+    return (root / FOLDER / cell / FINISHED).is_file()
+
+
+def finish_cell(data: dict[str, Any], root: str) -> str:
+    """Trains and evaluates one cell, or goes on with it; a function for a worker process.
+
+    Args:
+        data: the `Cell` as JSON.
+        root: the experiment's directory.
+
+    Returns:
+        The cell's id.
+    """
+    cell, place = Cell.from_json(data), Path(root)
+    train_cell(cell, place)
+    for stage in cell.stages:
+        last = stage == cell.stages[-1]
+        run = replace(read_run(stage_directory(place, cell.id, stage)), arm=cell.arm)
+        evaluate(run, evaluation_directory(place, cell.id, stage), cell.questions, cell.controls if last else ())
+        for tool, options in cell.tools.items() if last else ():
+            other = _with_tool(run, options, place)
+            evaluate(other, evaluation_directory(place, cell.id, stage, tool), cell.questions)
+    write_json(place / FOLDER / cell.id / FINISHED, describe_environment())
+    return cell.id
+
+
+def evaluate(run: TrainedRun, directory: Path, questions: int, controls: tuple[str, ...] = ()) -> None:
+    """Evaluates one Solver, or finishes it.
+
+    Args:
+        run: what training left.
+        directory: where to.
+        questions: how many of each benchmark.
+        controls: modes besides Off and On.
+    """
+    modes = {run.arm: controls} if controls else {}
+    config = make_trained_config(_SCALE, (run,), questions, base=False, controls=modes)
+    evaluate_into(directory, config, 1, lambda name, length: lambda unit: None)
+
+
+def _with_tool(run: TrainedRun, options: Mapping[str, Any], root: Path) -> TrainedRun:
+    """The same Solver with another search tool, its indices kept beside."""
+    options = {**run.world["options"], "index_dir": str(root / INDICES), **options}
+    return replace(run, world={**run.world, "options": options})
+
+
+def read_evaluated(directory: Path) -> TrainedRun:
+    """Says which Solver was evaluated in a directory, and how: what `benchmarks.trained.check_runs` compares."""
+    (run,) = read_json(directory / CONFIG_FILE)["trained"]
+    return TrainedRun(**run)
+
+
+def read_evaluation(directory: Path) -> Iterator[Record]:
+    """Yields the answers of one evaluation, benchmark by benchmark; none where there is no evaluation."""
+    for name in BENCHMARKS:
+        for path in sorted((directory / "records").glob(f"*/{name}.jsonl")):
+            yield from read_records(path)
+
+
+def done_updates(root: Path, cell: Cell) -> int:
+    """Counts the updates that a cell's training has made so far."""
+    last = cell.stages[-1]
+    return last if is_finished(root, cell.id) else min(updates_made(run_directory(root, cell.id)), last)
