@@ -71,7 +71,12 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         "--model", metavar="MODEL", help="the experiment's start policy: tiny, smollm2, a directory or a hub id"
     )
     parser.add_argument("--dry-run", action="store_true", help="print the experiment's plan, needs and cost, and do nothing")
-    parser.add_argument("--seeds", type=int, metavar="N", help="how many seeds (default: the preset's)")
+    parser.add_argument(
+        "--seeds",
+        type=int,
+        metavar="N",
+        help="how many seeds (default: the preset's); more can be added with --resume to an experiment",
+    )
     parser.add_argument("--questions", type=int, metavar="N", help="questions a benchmark (default: the preset's)")
     parser.add_argument("--out", default="", metavar="DIR", help="where to write (default: runs/SUITE-PRESET)")
     parser.add_argument("--resume", action="store_true", help="finish the run in --out")
@@ -143,7 +148,7 @@ def run_experiment(options: argparse.Namespace) -> None:
     Raises:
         SesaError: as `run`.
     """
-    for name in ("questions", "seeds", "judge", "model_options", "sampling"):
+    for name in ("questions", "judge", "model_options", "sampling"):
         if getattr(options, name):
             raise ConfigError(
                 f"--{name.replace('_', '-')}: expected with --arms or --trained; the experiment is the preset's; got it alone"
@@ -156,7 +161,10 @@ def run_experiment(options: argparse.Namespace) -> None:
     from benchmarks.experiment.outcome import write_outcome
     from benchmarks.experiment.run import run_experiment as carry_out
 
-    experiment = experiment_of(options.preset, options.model, options.data and str(Path(options.data).resolve()))
+    if options.seeds is not None and options.seeds < 1:
+        raise ConfigError(f"--seeds must be at least 1, but is {options.seeds}")
+    data = options.data and str(Path(options.data).resolve())
+    experiment = experiment_of(options.preset, options.model, data, options.seeds)
     if options.dry_run:
         sys.stdout.write(dry_run(experiment))
         return

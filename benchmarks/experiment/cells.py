@@ -21,6 +21,8 @@ from benchmarks.suites import BENCHMARKS
 from benchmarks.trained import TrainedRun, read_run
 
 EVALUATIONS, INDICES, FINISHED = "evaluations", "indices", "finished.json"
+PACKED = "records.jsonl.gz"
+"""All answers of an evaluation in one file, where it has been kept (`benchmarks.experiment.keep`)."""
 _SCALE = "quick"
 """The harness's preset of the shards' sizes; how many questions are asked is the study's."""
 
@@ -86,6 +88,8 @@ def read_evaluated(directory: Path) -> TrainedRun:
 
 def read_evaluation(directory: Path) -> Iterator[Record]:
     """Yields the answers of one evaluation, benchmark by benchmark; none where there is no evaluation."""
+    if (directory / PACKED).is_file():
+        yield from read_records(directory / PACKED)
     for name in BENCHMARKS:
         for path in sorted((directory / "records").glob(f"*/{name}.jsonl")):
             yield from read_records(path)

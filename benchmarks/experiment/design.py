@@ -249,7 +249,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
 """The experiments by their presets' names."""
 
 
-def experiment_of(preset: str, model: str | None = None, data: str = "") -> Experiment:
+def experiment_of(preset: str, model: str | None = None, data: str = "", seeds: int | None = None) -> Experiment:
     """Looks an experiment up.
 
     Args:
@@ -257,6 +257,8 @@ def experiment_of(preset: str, model: str | None = None, data: str = "") -> Expe
         model: the start policy of all arms; None for the training preset's.
         data: a directory of real benchmarks to train and evaluate on, instead of MiniWiki. The arms that train on ready
             questions are left out then: the directory's are those of the evaluation.
+        seeds: how many of each study's at most, the first ones; None for all. Coupling, which exchanges banks between seeds,
+            is measured with all of them only.
 
     Raises:
         ConfigError: there is no such experiment.
@@ -268,10 +270,18 @@ def experiment_of(preset: str, model: str | None = None, data: str = "") -> Expe
         given |= {"world": "flashrag", "world_options": {"data": data}, "questions": {"held_out_compositions": 0.0}}
     found, left_out = EXPERIMENTS[preset], ("skillrl", "oracle") if data else ()
     studies = (
-        replace(one, settings=merged(one.settings, given), arms=tuple(arm for arm in one.arms if arm not in left_out))
+        replace(
+            one,
+            settings=merged(one.settings, given),
+            arms=tuple(arm for arm in one.arms if arm not in left_out),
+            seeds=one.seeds[:seeds],
+        )
         for one in found.studies
     )
-    return replace(found, studies=tuple(studies))
+    made = replace(found, studies=tuple(studies))
+    if made.coupling is not None and not set(made.coupling.seeds) <= set(made.study(made.coupling.study).seeds):
+        made = replace(made, coupling=None)
+    return made
 
 
 def same_training(cells: Sequence[Cell]) -> dict[str, str]:

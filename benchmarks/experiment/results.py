@@ -82,7 +82,8 @@ class Results:
         source = self._source[cell.id]
         if source not in self._metrics:
             folder = stage_directory(self.root, source, cell.stages[-1])
-            self._metrics[source] = read_records(folder / METRICS_FILE)
+            packed = folder / f"{METRICS_FILE}.gz"
+            self._metrics[source] = read_records(packed if packed.is_file() else folder / METRICS_FILE)
         return self._metrics[source][: cell.stages[-1]]
 
     @cached_property

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from benchmarks.config import differing_fields
 from benchmarks.engine import run_tasks
@@ -103,11 +104,33 @@ def _check_directory(experiment: Experiment, root: Path, resume: bool) -> None:
         raise ConfigError(f"{root} is not empty; add --resume to finish the experiment in it, or choose another --out")
     if not (root / CONFIG_FILE).is_file():
         raise ConfigError(f"{root} holds no experiment ({CONFIG_FILE} is missing); choose another directory with --out")
-    differences = differing_fields(read_json(root / CONFIG_FILE), json.loads(dump(experiment.to_json())))
+    refuse_another(root, json.loads(dump(experiment.to_json())))
+
+
+def refuse_another(root: Path, design: Mapping[str, Any]) -> None:
+    """Refuses to put an experiment into a directory that holds another. Fewer or more seeds are the same experiment.
+
+    Args:
+        root: the directory of an experiment.
+        design: the experiment to be put there, as JSON.
+
+    Raises:
+        ConfigError: they differ.
+    """
+    held = read_json(root / CONFIG_FILE)
+    shared = {cell["id"] for cell in held["cells"]} & {cell["id"] for cell in design["cells"]}
+    differences = differing_fields(_but_seeds(held, shared), _but_seeds(design, shared))
     if differences:
-        raise ConfigError(
-            f"cannot resume {root}: its experiment differs: {'; '.join(differences[:5])}; choose another directory with --out"
-        )
+        raise ConfigError(f"{root} holds another experiment: {'; '.join(differences[:5])}; choose another directory with --out")
+
+
+def _but_seeds(design: Mapping[str, Any], shared: set[str]) -> dict[str, Any]:
+    return {
+        **design,
+        "studies": [{**study, "seeds": []} for study in design["studies"]],
+        "coupling": design["coupling"] and {**design["coupling"], "seeds": []},
+        "cells": [cell for cell in design["cells"] if cell["id"] in shared],
+    }
 
 
 def _print_plan(experiment: Experiment, root: Path, cells: Sequence[Cell], workers: int) -> None:

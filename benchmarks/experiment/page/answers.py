@@ -98,7 +98,9 @@ def answers(results: Results, study: Study, most: int, cards: CardNumbers, place
         for record in sorted(grouped[key], key=lambda one: sides.index((one["arm"], one["mode"])))
     ]
     attempts = [_Numbered(number, question, record) for number, (question, record) in enumerate(ordered)]
-    _replay([attempt for attempt in attempts if _key(attempt.record) in chosen], worlds, known, places)
+    # What is kept of an experiment has no texts (`benchmarks.experiment.keep`).
+    told = [attempt for attempt in attempts if _key(attempt.record) in chosen and "texts" in attempt.record]
+    _replay(told, worlds, known, places)
     return {
         "questions": [_question(key, grouped[key][0], known.get(key)) for key in grouped],
         "sides": sides,

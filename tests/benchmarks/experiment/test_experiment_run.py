@@ -1,7 +1,9 @@
 """The experiment from its command to its report, small: trained, kept at stages, evaluated, told; and gone on with."""
 
+import gzip
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +21,7 @@ from benchmarks.experiment.cells import is_finished
 from benchmarks.experiment.claims import judge_claims
 from benchmarks.experiment.costs import spent
 from benchmarks.experiment.design import EXPERIMENTS, Experiment, Study, same_training
+from benchmarks.experiment.keep import keep
 from benchmarks.experiment.matched import matches, tokens
 from benchmarks.experiment.outcome import report_of, write_outcome
 from benchmarks.experiment.results import Results
@@ -136,9 +139,54 @@ def test_what_is_finished_is_not_done_again(done):
     assert [path for path, written in before.items() if path.stat().st_mtime_ns != written] == []
 
 
+def test_what_is_kept_is_enough_for_all_that_is_reported(done, tmp_path, monkeypatch):
+    root, _ = done
+    kept = tmp_path / "kept"
+    assert keep(root, kept) == sorted(cell.id for cell in TWO.cells())
+    assert not any(path.name in ("solver", "run", "checkpoints", "bank.sqlite") for path in kept.rglob("*"))
+    packed = {path: gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes() for path in files(kept)}
+    assert [path for path, content in packed.items() if str(root).encode() in content and path.name != "report.md"] == []
+    monkeypatch.setattr("benchmarks.experiment.training.train_cell", None)
+    copy = tmp_path / "copy"
+    shutil.copytree(kept, copy)
+    for name in ("tables", "claims.json"):
+        (shutil.rmtree if (copy / name).is_dir() else os.remove)(copy / name)
+    run_experiment(TWO, copy, workers=1, resume=True)
+    write_outcome(TWO, copy)
+    for path in (*files(root / "tables"), root / "claims.json"):
+        assert path.read_bytes() == (copy / path.relative_to(root)).read_bytes(), path
+    assert {path for path in files(copy) if path.is_relative_to(copy / "training")} == {
+        copy / path.relative_to(kept) for path in files(kept) if path.is_relative_to(kept / "training")
+    }
+    again = keep(copy, tmp_path / "again")
+    assert len(again) == len(TWO.cells())
+    assert [
+        path
+        for path in files(kept / "evaluations")
+        if path.read_bytes() != (tmp_path / "again" / path.relative_to(kept)).read_bytes()
+    ] == []
+
+
+def test_more_worlds_are_added_to_fewer(tmp_path):
+    few = Experiment("grown", "quick", (Study("main", "Two arms", ("base", "ssp"), (0,), (1,), 1, SMALL),))
+    run_experiment(few, tmp_path / "grown", workers=1)
+    before = {path: path.stat().st_mtime_ns for path in files(tmp_path / "grown" / "training")}
+    more = replace(few, studies=(replace(few.studies[0], seeds=(0, 1)),))
+    run_experiment(more, tmp_path / "grown", workers=1, resume=True)
+    assert Results(more, tmp_path / "grown").scores(more.studies[0]).macro_by_seed(("ssp", "off"), "em")[1:]
+    assert {path for path, written in before.items() if path.stat().st_mtime_ns != written} == set()
+    other = replace(more, studies=(replace(more.studies[0], questions=2),))
+    with pytest.raises(ConfigError, match="holds another experiment"):
+        run_experiment(other, tmp_path / "grown", workers=1, resume=True)
+
+
+def files(folder):
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
 def test_another_experiment_is_refused(done):
     root, _ = done
-    with pytest.raises(ConfigError, match="its experiment differs"):
+    with pytest.raises(ConfigError, match="holds another experiment"):
         run_experiment(EXPERIMENTS["smoke"], root, workers=1, resume=True)
 
 

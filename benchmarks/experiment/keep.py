@@ -1,0 +1,124 @@
+"""What of an experiment goes into a repository: all that its tables, figures and claims are made of, and no weights.
+
+python -m benchmarks.experiment.keep runs/experiment-small docs/results/small
+
+Cells that are finished are kept; of a study under way that may be some of its worlds. The directory is an experiment's like any
+other, its answers and metrics compressed: `run_all.py --resume --out` with a copy of it does what is left, and makes tables,
+figures and claims again. Left out are weights, checkpoints, banks, what Solvers wrote besides their answers, and the learner's
+diagnostics.
+"""
+
+import argparse
+import gzip
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.experiment.cells import EVALUATIONS, FINISHED, PACKED, read_evaluation
+from benchmarks.experiment.run import CONFIG_FILE, refuse_another
+from benchmarks.experiment.training import FOLDER
+from benchmarks.records import Record, dump, read_json, read_records, write_file
+from benchmarks.trained import METRICS_FILE
+from sesa_env.errors import ConfigError, SesaError
+
+_TOLD = ("claims.json", "report.md", "environment.json", "tables", "figures")
+_DIAGNOSTICS = (
+    "approx_kl", "baseline", "clip_fraction", "grad_norm", "groups", "informative", "kl", "learning_rate", "loss",
+    "policy_loss", "ratio", "recovered", "samples", "skipped", "steps",
+)  # fmt: skip
+_DIGITS = 6
+
+
+def keep(root: Path, place: Path) -> list[str]:
+    """Copies what is finished of an experiment.
+
+    Args:
+        root: its directory.
+        place: where to; what is there already of other cells stays.
+
+    Returns:
+        The ids of the cells kept.
+
+    Raises:
+        ConfigError: there is no experiment, or another one is kept there.
+    """
+    if not (root / CONFIG_FILE).is_file():
+        raise ConfigError(f"{root}: expected the directory of an experiment, but {CONFIG_FILE} is missing")
+    if (place / CONFIG_FILE).is_file():
+        refuse_another(place, read_json(root / CONFIG_FILE))
+    shutil.copyfile(root / CONFIG_FILE, _made(place) / CONFIG_FILE)
+    cells = sorted(path.parent.name for path in (root / FOLDER).glob(f"*/{FINISHED}"))
+    for folder in (
+        path for path in sorted((root / FOLDER).iterdir()) if path.name in cells or path.name.startswith("coupling-")
+    ):
+        _keep_training(folder, place / FOLDER / folder.name)
+    for folder in sorted((root / EVALUATIONS).iterdir()):
+        if any(folder.name.startswith(f"{cell}-") for cell in cells):
+            _keep_evaluation(folder, place / EVALUATIONS / folder.name, root.resolve())
+    for name in _TOLD:
+        if (root / name).is_dir():
+            shutil.copytree(root / name, place / name, dirs_exist_ok=True)
+        elif (root / name).is_file():
+            shutil.copyfile(root / name, place / name)
+    return cells
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _keep_training(folder: Path, place: Path) -> None:
+    """Keeps the marks and results of a training, and the metrics of its last stage, which has those of all before."""
+    for path in folder.glob("*.json"):
+        shutil.copyfile(path, _made(place) / path.name)
+    stages = sorted(path for path in folder.iterdir() if path.name.isdigit())
+    if stages and (stages[-1] / METRICS_FILE).is_file():
+        _pack([_slim(row) for row in read_records(stages[-1] / METRICS_FILE)], place / stages[-1].name / f"{METRICS_FILE}.gz")
+
+
+def _slim(row: Record) -> Record:
+    left_out = {f"{seat}_{name}" for seat in ("solver", "challenger") for name in _DIAGNOSTICS} | {"machine"}
+    seconds = {name for name in row if name.endswith("_s") and name != "step_s"}
+    return {name: _rounded(value) for name, value in row.items() if name not in left_out | seconds}
+
+
+def _rounded(value: Any) -> Any:
+    return round(value, _DIGITS) if isinstance(value, float) else value
+
+
+def _keep_evaluation(folder: Path, place: Path, root: Path) -> None:
+    if (folder / PACKED).is_file():
+        shutil.copytree(folder, place, dirs_exist_ok=True)
+        return
+    answers = [{name: value for name, value in one.items() if name != "texts"} for one in read_evaluation(folder)]
+    _pack(answers, place / PACKED)
+    for name in ("config.json", "plan.json"):
+        # Files are named from the experiment's directory on: where that was is nobody's business.
+        write_file(place / name, (folder / name).read_bytes().replace(f"{root}/".encode(), b""))
+
+
+def _pack(rows: Sequence[Record], path: Path) -> None:
+    # The same bytes for the same rows: no time in the header.
+    write_file(path, gzip.compress(b"".join(map(dump, rows)), mtime=0))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line; returns the exit status: 0 done, 2 a mistake that the message explains."""
+    parser = argparse.ArgumentParser(prog="keep", description="Keeps what is reported of an experiment, without its weights.")
+    parser.add_argument("run", type=Path, help="the experiment's directory")
+    parser.add_argument("place", type=Path, help="where to keep it")
+    options = parser.parse_args(arguments)
+    try:
+        cells = keep(options.run, options.place)
+    except SesaError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 2
+    sys.stdout.write(f"{len(cells)} cells kept in {options.place}: {', '.join(cells)}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
