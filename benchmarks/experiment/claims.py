@@ -72,6 +72,10 @@ CLAIMS = (
     Claim(
         "Memory carries over beyond what shaping alone does", MAIN, ("shaping-only", "off"), ("sesa", "off"), control=True
     ),
+    Claim(
+        "With the carry-over term the weights alone beat SSP's", MAIN, ("ssp", "off"), ("sesa-carryover", "off"), control=True
+    ),
+    Claim("With the carry-over term and its bank SESA beats SSP", MAIN, ("ssp", "off"), ("sesa-carryover", "on"), control=True),
     Claim("SESA with its bank beats SSP at equal tokens", MAIN, ("ssp-tokens", "off"), ("sesa", "on"), control=True),
     Claim("SESA with its bank beats shaping alone", MAIN, ("shaping-only", "off"), ("sesa", "on"), control=True),
     Claim("The bank beats its cards shuffled between questions", MAIN, ("sesa", "shuffled"), ("sesa", "on"), control=True),
