@@ -4,8 +4,8 @@ A record holds all that scores, statistics and later questions need, and nothing
 configuration: no clock, no machine, no path.
 """
 
-import gzip
 import json
+import lzma
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -101,13 +101,13 @@ def write_records(path: Path, records: Iterable[Record]) -> None:
 
 
 def read_records(path: Path) -> list[Record]:
-    """Reads the JSON lines that `write_records` wrote, compressed by gzip if the file's name says so.
+    """Reads the JSON lines that `write_records` wrote, compressed by xz if the file's name says so.
 
     Raises:
         StoreError: a line cannot be read; the message names file and line.
     """
     records: list[Record] = []
-    content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    content = lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
     for number, line in enumerate(content.splitlines(), start=1):
         try:
             records.append(json.loads(line))

@@ -18,11 +18,13 @@ from benchmarks.experiment.design import Cell
 from benchmarks.experiment.training import FOLDER, run_directory, stage_directory, train_cell, updates_made
 from benchmarks.records import Record, read_json, read_records, write_json
 from benchmarks.suites import BENCHMARKS
-from benchmarks.trained import TrainedRun, read_run
+from benchmarks.trained import METRICS_FILE, TrainedRun, read_run
 
 EVALUATIONS, INDICES, FINISHED = "evaluations", "indices", "finished.json"
-PACKED = "records.jsonl.gz"
+PACKED = "records.jsonl.xz"
 """All answers of an evaluation in one file, where it has been kept (`benchmarks.experiment.keep`)."""
+PACKED_METRICS = f"{METRICS_FILE}.xz"
+"""Likewise the metrics of a training."""
 _SCALE = "quick"
 """The harness's preset of the shards' sizes; how many questions are asked is the study's."""
 

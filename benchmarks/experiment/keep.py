@@ -9,14 +9,15 @@ diagnostics.
 """
 
 import argparse
-import gzip
+import lzma
 import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.experiment.cells import EVALUATIONS, FINISHED, PACKED, read_evaluation
+from benchmarks.experiment.cells import EVALUATIONS, FINISHED, PACKED, PACKED_METRICS, read_evaluation
+from benchmarks.experiment.coupling import KINDS_FILE
 from benchmarks.experiment.run import CONFIG_FILE, refuse_another
 from benchmarks.experiment.training import FOLDER
 from benchmarks.records import Record, dump, read_json, read_records, write_file
@@ -50,13 +51,12 @@ def keep(root: Path, place: Path) -> list[str]:
         refuse_another(place, read_json(root / CONFIG_FILE))
     shutil.copyfile(root / CONFIG_FILE, _made(place) / CONFIG_FILE)
     cells = sorted(path.parent.name for path in (root / FOLDER).glob(f"*/{FINISHED}"))
-    for folder in (
-        path for path in sorted((root / FOLDER).iterdir()) if path.name in cells or path.name.startswith("coupling-")
-    ):
-        _keep_training(folder, place / FOLDER / folder.name)
-    for folder in sorted((root / EVALUATIONS).iterdir()):
-        if any(folder.name.startswith(f"{cell}-") for cell in cells):
-            _keep_evaluation(folder, place / EVALUATIONS / folder.name, root.resolve())
+    for cell in cells:
+        last = _keep_training(root / FOLDER / cell, place / FOLDER / cell)
+        for folder in sorted((root / EVALUATIONS).glob(f"{cell}-*")):
+            _keep_evaluation(folder, place / EVALUATIONS / folder.name, root.resolve(), folder.name == f"{cell}-{last}")
+    for path in (root / FOLDER).glob(f"*/{KINDS_FILE}"):
+        shutil.copyfile(path, _made(place / FOLDER / path.parent.name) / path.name)
     for name in _TOLD:
         if (root / name).is_dir():
             shutil.copytree(root / name, place / name, dirs_exist_ok=True)
@@ -70,13 +70,16 @@ def _made(folder: Path) -> Path:
     return folder
 
 
-def _keep_training(folder: Path, place: Path) -> None:
-    """Keeps the marks and results of a training, and the metrics of its last stage, which has those of all before."""
+def _keep_training(folder: Path, place: Path) -> str:
+    """Keeps the marks of a training, and the metrics of its last stage, which has those of all before; returns that stage."""
     for path in folder.glob("*.json"):
         shutil.copyfile(path, _made(place) / path.name)
-    stages = sorted(path for path in folder.iterdir() if path.name.isdigit())
-    if stages and (stages[-1] / METRICS_FILE).is_file():
-        _pack([_slim(row) for row in read_records(stages[-1] / METRICS_FILE)], place / stages[-1].name / f"{METRICS_FILE}.gz")
+    last = max(path.name for path in folder.iterdir() if path.name.isdigit())
+    if (folder / last / PACKED_METRICS).is_file():
+        shutil.copyfile(folder / last / PACKED_METRICS, _made(place / last) / PACKED_METRICS)
+    else:
+        _pack([_slim(row) for row in read_records(folder / last / METRICS_FILE)], place / last / PACKED_METRICS)
+    return last
 
 
 def _slim(row: Record) -> Record:
@@ -89,20 +92,19 @@ def _rounded(value: Any) -> Any:
     return round(value, _DIGITS) if isinstance(value, float) else value
 
 
-def _keep_evaluation(folder: Path, place: Path, root: Path) -> None:
+def _keep_evaluation(folder: Path, place: Path, root: Path, told: bool) -> None:
+    """Keeps the answers of an evaluation; of one that the report tells of, what was written for them too."""
     if (folder / PACKED).is_file():
         shutil.copytree(folder, place, dirs_exist_ok=True)
         return
-    answers = [{name: value for name, value in one.items() if name != "texts"} for one in read_evaluation(folder)]
-    _pack(answers, place / PACKED)
-    for name in ("config.json", "plan.json"):
+    _pack([{name: one[name] for name in one if told or name != "texts"} for one in read_evaluation(folder)], place / PACKED)
+    for name in ("config.json", *(("plan.json",) if told else ())):
         # Files are named from the experiment's directory on: where that was is nobody's business.
         write_file(place / name, (folder / name).read_bytes().replace(f"{root}/".encode(), b""))
 
 
 def _pack(rows: Sequence[Record], path: Path) -> None:
-    # The same bytes for the same rows: no time in the header.
-    write_file(path, gzip.compress(b"".join(map(dump, rows)), mtime=0))
+    write_file(path, lzma.compress(b"".join(map(dump, rows)), preset=9))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

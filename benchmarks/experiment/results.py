@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.experiment.cells import evaluation_directory, read_evaluation
+from benchmarks.experiment.cells import PACKED_METRICS, evaluation_directory, read_evaluation
 from benchmarks.experiment.coupling import Coupled, measure
 from benchmarks.experiment.design import Cell, Experiment, Study, same_training
 from benchmarks.experiment.matched import match_directory, matches
@@ -82,8 +82,8 @@ class Results:
         source = self._source[cell.id]
         if source not in self._metrics:
             folder = stage_directory(self.root, source, cell.stages[-1])
-            packed = folder / f"{METRICS_FILE}.gz"
-            self._metrics[source] = read_records(packed if packed.is_file() else folder / METRICS_FILE)
+            packed = (folder / PACKED_METRICS).is_file()
+            self._metrics[source] = read_records(folder / (PACKED_METRICS if packed else METRICS_FILE))
         return self._metrics[source][: cell.stages[-1]]
 
     @cached_property

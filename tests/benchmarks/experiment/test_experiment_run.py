@@ -1,7 +1,7 @@
 """The experiment from its command to its report, small: trained, kept at stages, evaluated, told; and gone on with."""
 
-import gzip
 import json
+import lzma
 import os
 import shutil
 import signal
@@ -144,7 +144,7 @@ def test_what_is_kept_is_enough_for_all_that_is_reported(done, tmp_path, monkeyp
     kept = tmp_path / "kept"
     assert keep(root, kept) == sorted(cell.id for cell in TWO.cells())
     assert not any(path.name in ("solver", "run", "checkpoints", "bank.sqlite") for path in kept.rglob("*"))
-    packed = {path: gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes() for path in files(kept)}
+    packed = {path: lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes() for path in files(kept)}
     assert [path for path, content in packed.items() if str(root).encode() in content and path.name != "report.md"] == []
     monkeypatch.setattr("benchmarks.experiment.training.train_cell", None)
     copy = tmp_path / "copy"
@@ -162,7 +162,7 @@ def test_what_is_kept_is_enough_for_all_that_is_reported(done, tmp_path, monkeyp
     assert len(again) == len(TWO.cells())
     assert [
         path
-        for path in files(kept / "evaluations")
+        for path in (*files(kept / "evaluations"), *files(kept / "training"))
         if path.read_bytes() != (tmp_path / "again" / path.relative_to(kept)).read_bytes()
     ] == []
 
