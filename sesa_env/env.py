@@ -164,10 +164,14 @@ class SearchEnv(gymnasium.Env[str, str]):
         lines = [f"[{turn.actor.value}] {turn.text}\n{turn.observation}" for turn in state.transcript]
         return "\n".join([*lines, f"rewards: {state.rewards}"])
 
-    def record(self) -> EpisodeRecord:
-        """Returns the episode so far, to be written as JSONL and replayed."""
+    def record(self, state: GameState | None = None) -> EpisodeRecord:
+        """Returns an episode so far, to be written as JSONL and replayed.
+
+        Args:
+            state: an earlier episode's `game.state`, kept by the caller; None is the running one.
+        """
         setup = replace(self.setup, rules=self.setup.rules | {"group_size": self.game.config.group_size})
-        return EpisodeRecord.of(setup, self.game)
+        return EpisodeRecord.of(setup, self.game, state)
 
     def snapshot(self) -> tuple[GameState, Any]:
         """Returns a copy of the running episode and of the generator: picklable."""

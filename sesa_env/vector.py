@@ -17,7 +17,8 @@ from sesa_env.play import ask, step
 from sesa_env.types import ROLE_NAMES, Question, Role, Target
 
 _NUMBERS = (int, float, bool)
-_Step = tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
+VectorStep = tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
+"""Observations, rewards, terminated, truncated, infos."""
 
 
 class SearchVectorEnv(VectorEnv[tuple[str, ...], tuple[str, ...], NDArray[Any]]):
@@ -81,7 +82,7 @@ class SearchVectorEnv(VectorEnv[tuple[str, ...], tuple[str, ...], NDArray[Any]])
         self._begin(rows, given)
         return tuple(self._observations), self._infos(rows)
 
-    def step(self, actions: tuple[str, ...]) -> _Step:
+    def step(self, actions: tuple[str, ...]) -> VectorStep:
         """Plays one turn in every row.
 
         Args:

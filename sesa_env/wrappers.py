@@ -1,17 +1,20 @@
 """Gymnasium wrappers for `SearchEnv`: log episodes, observe chat messages, take the time, shape the reward by name.
 
 Each goes around `gymnasium.make("SESA-Search-v0", ...)` in any order, with Gymnasium's own between them, and is kept in
-`env.spec`. None changes an episode: texts, records and the game's own rewards stay as they are.
+`env.spec`; `VectorEpisodeLogger` goes around `gymnasium.make_vec`. None changes an episode: texts, records and the game's own
+rewards stay as they are.
 """
 
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, SupportsFloat
+from typing import TYPE_CHECKING, Any, SupportsFloat
 
 import gymnasium
+import numpy as np
 from gymnasium.utils import RecordConstructorArgs
+from gymnasium.vector import VectorEnv, VectorWrapper
 
 from sesa_env.env import SearchEnv
 from sesa_env.errors import ConfigError
@@ -19,6 +22,12 @@ from sesa_env.integrations.messages import tag_messages
 from sesa_env.records import write_episodes
 from sesa_env.shaping import load_shaping
 from sesa_env.spaces import Utf8
+from sesa_env.vector import SearchVectorEnv, VectorStep
+
+if TYPE_CHECKING:
+    _VectorWrapper = VectorWrapper[Any, Any, Any, Any, Any]
+else:
+    _VectorWrapper = VectorWrapper  # older releases of Gymnasium have no parameters for it
 
 Env = gymnasium.Env[Any, str]
 Step = tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]
@@ -57,6 +66,39 @@ class EpisodeLogger(gymnasium.Wrapper[Any, str, Any, str], RecordConstructorArgs
         outcome = self.env.step(action)
         if outcome[2] or outcome[3]:
             write_episodes(self.path, [self._inner.record()])
+        return outcome
+
+
+class VectorEpisodeLogger(_VectorWrapper):
+    """Appends every finished episode of every row to a JSONL file: what an `EpisodeLogger` around each row would write.
+
+    Episodes stand in the order in which they end, those of one step in the order of their rows.
+
+    Args:
+        env: the vector environment, with any autoreset mode.
+        path: the file; made when the first episode ends, never shortened.
+
+    Raises:
+        ConfigError: it is not what `gymnasium.make_vec("SESA-Search-v0", n)` makes.
+    """
+
+    def __init__(self, env: VectorEnv[Any, Any, Any], path: str) -> None:
+        super().__init__(env)
+        inner = env.unwrapped
+        if not isinstance(inner, SearchVectorEnv):
+            raise ConfigError(
+                f"expected what gymnasium.make_vec('SESA-Search-v0', n) makes; got {env}; around the single environments of "
+                "Gymnasium's own vector environments put EpisodeLogger"
+            )
+        self._rows = inner.envs
+        self.path = Path(path)
+
+    def step(self, actions: tuple[str, ...]) -> VectorStep:
+        """Plays one turn in every row; writes down the episodes that are over with it."""
+        states = [row.game.state for row in self._rows]  # "SameStep" puts the next episode in an ended one's place
+        outcome = self.env.step(actions)
+        if ended := np.flatnonzero(outcome[2] | outcome[3]).tolist():
+            write_episodes(self.path, [self._rows[index].record(states[index]) for index in ended])
         return outcome
 
 
