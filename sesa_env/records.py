@@ -158,9 +158,18 @@ def _turn(data: Mapping[str, Any]) -> Turn:
 
 
 def write_episodes(path: str | Path, records: Iterable[EpisodeRecord]) -> None:
-    """Appends episodes to a JSONL file, each a whole line."""
-    with Path(path).open("a", encoding="ascii") as file:
-        file.writelines(record.to_json() + "\n" for record in records)
+    """Appends episodes to a JSONL file, each a whole line.
+
+    Raises:
+        StoreError: the file cannot be written.
+    """
+    try:
+        with Path(path).open("a", encoding="ascii") as file:
+            file.writelines(record.to_json() + "\n" for record in records)
+    except OSError as error:
+        raise StoreError(
+            f"{path}: expected a file that episodes can be appended to, in a folder that is there; {error}"
+        ) from error
 
 
 def read_episodes(path: str | Path) -> Iterator[EpisodeRecord]:

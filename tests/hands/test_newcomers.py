@@ -20,6 +20,7 @@ from sesa_env.search.corpus import ListCorpus
 from sesa_env.search.rerank import SentenceCrossEncoder
 from sesa_env.types import Passage
 from sesa_env.worlds import make_world
+from sesa_env.wrappers import EpisodeLogger, VectorEpisodeLogger
 from tests.conftest import ROOT
 
 SMALL = {"size": 300, "n_questions": 5, "n_targets": 5}
@@ -226,6 +227,25 @@ def test_a_step_after_the_end_and_a_step_that_is_no_text_are_told():
     env.step("<answer>nobody</answer>")
     with pytest.raises(SesaError, match="it is over or none has begun; call reset") as error:
         env.step("<answer>nobody</answer>")
+    told(error)
+
+
+def one_logged(path):
+    env = EpisodeLogger(gymnasium.make("SESA-Search-v0", role="solver", corpus_options=SMALL), path)
+    env.reset(seed=0)
+    env.step("<answer>nobody</answer>")
+
+
+def many_logged(path):
+    envs = VectorEpisodeLogger(gymnasium.make_vec("SESA-Search-v0", 2, role="solver", corpus_options=SMALL), path)
+    envs.reset(seed=0)
+    envs.step(("<answer>nobody</answer>",) * 2)
+
+
+@pytest.mark.parametrize("play", [one_logged, many_logged])
+def test_a_log_in_a_folder_that_is_not_there_is_told(tmp_path, play):
+    with pytest.raises(StoreError, match="in a folder that is there") as error:
+        play(str(tmp_path / "nowhere" / "log.jsonl"))
     told(error)
 
 
