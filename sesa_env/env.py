@@ -86,7 +86,7 @@ class SearchEnv(gymnasium.Env[str, str]):
         render_mode: str | None = None,
         **unknown: Any,
     ) -> None:
-        _refuse(unknown)
+        refuse_unknown("SESA-Search-v0", SearchEnv, unknown)
         if render_mode not in (None, "ansi"):
             raise ConfigError(f"render_mode: expected None or 'ansi'; got {render_mode!r}")
         self.render_mode = render_mode
@@ -261,15 +261,24 @@ def empty_seat(actor: Role) -> ConfigError:
     return ConfigError(f"nobody plays the {actor.value}'s seat; expected opponent=NAME")
 
 
-def _refuse(unknown: Mapping[str, Any]) -> None:
-    """Refuses arguments that there are none of, by their names."""
+def refuse_unknown(env_id: str, env: type[gymnasium.Env[Any, Any]], unknown: Mapping[str, Any]) -> None:
+    """Refuses arguments that an environment has none of, by their names.
+
+    Args:
+        env_id: the environment's registered name.
+        env: its class, whose arguments are known, but for `**unknown`.
+        unknown: what came beside them.
+
+    Raises:
+        ConfigError: there is something in `unknown`.
+    """
     if not unknown:
         return
-    known = [name for name in inspect.signature(SearchEnv).parameters if name != "unknown"]
+    known = [name for name in inspect.signature(env).parameters if name != "unknown"]
     near = [guess for name in unknown for guess in difflib.get_close_matches(name, known, n=1)]
-    told = f"; did you mean {' and '.join(near)}?" if near else ""
+    told = f"; did you mean {' and '.join(near)}?" if near else "."
     raise ConfigError(
-        f"SESA-Search-v0 has no argument {', '.join(map(repr, unknown))}; expected some of {', '.join(known)}{told} "
+        f"{env_id} has no argument {', '.join(map(repr, unknown))}; expected some of {', '.join(known)}{told} "
         "What the rules have goes into rules={...}, what the world has into corpus_options={...}"
     )
 

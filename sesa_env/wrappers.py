@@ -43,7 +43,10 @@ def _search_env(env: Env) -> SearchEnv:
     """
     inner = env.unwrapped
     if not isinstance(inner, SearchEnv):
-        raise ConfigError(f"expected an environment around SearchEnv, as gymnasium.make('SESA-Search-v0') makes it; got {env}")
+        raise ConfigError(
+            f"expected an environment around SearchEnv, as gymnasium.make('SESA-Search-v0') makes it; got {env}; "
+            "around what make_vec makes put VectorEpisodeLogger"
+        )
     return inner
 
 
@@ -56,9 +59,9 @@ class EpisodeLogger(gymnasium.Wrapper[Any, str, Any, str], RecordConstructorArgs
     """
 
     def __init__(self, env: Env, path: str) -> None:
+        self._inner = _search_env(env)
         RecordConstructorArgs.__init__(self, path=str(path))
         super().__init__(env)
-        self._inner = _search_env(env)
         self.path = Path(path)
 
     def step(self, action: str) -> Step:
@@ -83,13 +86,13 @@ class VectorEpisodeLogger(_VectorWrapper):
     """
 
     def __init__(self, env: VectorEnv[Any, Any, Any], path: str) -> None:
-        super().__init__(env)
         inner = env.unwrapped
         if not isinstance(inner, SearchVectorEnv):
             raise ConfigError(
-                f"expected what gymnasium.make_vec('SESA-Search-v0', n) makes; got {env}; around the single environments of "
-                "Gymnasium's own vector environments put EpisodeLogger"
+                f"expected what gymnasium.make_vec('SESA-Search-v0', n) makes; got {env}; around a single environment, "
+                "and each one of Gymnasium's own vector environments, put EpisodeLogger"
             )
+        super().__init__(env)
         self._rows = inner.envs
         self.path = Path(path)
 
@@ -207,7 +210,7 @@ class ShapedReward(gymnasium.Wrapper[Any, str, Any, str], RecordConstructorArgs)
     """
 
     def __init__(self, env: Env, weights: Mapping[str, float]) -> None:
-        RecordConstructorArgs.__init__(self, weights=dict(weights))
+        RecordConstructorArgs.__init__(self, weights=_weights(weights))
         super().__init__(env)
         self._inner = _search_env(env)
         self._shapings = [(name, float(weight), load_shaping(name)) for name, weight in weights.items()]
@@ -222,3 +225,9 @@ class ShapedReward(gymnasium.Wrapper[Any, str, Any, str], RecordConstructorArgs)
             turn = state.transcript[at]
             shares = {name: weight * shaping(self._inner.game, turn) for name, weight, shaping in self._shapings}
         return observation, float(reward) + sum(shares.values()), terminated, truncated, {**info, "shaping": shares}
+
+
+def _weights(given: Any) -> dict[str, float]:
+    if not isinstance(given, Mapping) or not all(isinstance(weight, int | float) for weight in given.values()):
+        raise ConfigError(f"weights: expected a mapping of names to numbers, for example {{'found': 0.2}}; got {given!r}")
+    return dict(given)

@@ -166,8 +166,9 @@ def test_the_log_is_what_a_logger_around_each_row_writes(mode, seats, tmp_path):
 
 def test_a_vector_logger_wants_our_vector_environment(tmp_path):
     theirs = make_vec(2, vectorization_mode="sync", role="solver")
-    with pytest.raises(ConfigError, match=r"around the single environments of .* put EpisodeLogger"):
-        VectorEpisodeLogger(theirs, str(tmp_path / "log.jsonl"))
+    for other in (theirs, gymnasium.make("SESA-Search-v0", role="solver")):
+        with pytest.raises(ConfigError, match=r"around a single environment, .* put EpisodeLogger"):
+            VectorEpisodeLogger(other, str(tmp_path / "log.jsonl"))
 
 
 def test_async_refuses_shared_memory_and_says_what_to_type():

@@ -204,6 +204,20 @@ def test_every_argument_is_tried():
 
 
 @pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"memry": "seeds"}, "SESA-SearchDiscrete-v0 has no argument 'memry'; expected some of opponent, corpus,"),
+        ({"size": 300}, "render_mode. What the rules have goes into rules={...}, what the world has into corpus_options={...}"),
+        ({"role": "solver"}, "this is the Solver's seat; expected no role, got 'solver'; leave it out"),
+    ],
+)
+def test_a_wrong_argument_of_the_numeric_environment_is_told(wrong, words):
+    with pytest.raises(ConfigError, match=re.escape(words)) as error:
+        gymnasium.make("SESA-SearchDiscrete-v0", **wrong)
+    told(error)
+
+
+@pytest.mark.parametrize(
     ("options", "words"),
     [
         ({"idx": 1}, "expected at most one of index, question, target; got 'idx'"),
