@@ -36,8 +36,10 @@ parser.add_argument("--out", default="runs/trl")
 options = parser.parse_args()
 
 model, tokenizer, style = load(options.model)
-world = {**QUICK_WORLD, "families": {"single": 1.0}, "n_questions": 200, "n_targets": 200}  # in the words that tiny knows
-tasks = SeatTasks(options.role, corpus="miniwiki", corpus_options=world)
+# A small world in the words that tiny knows, and rules of few tokens; leave both out for a larger model.
+world = {**QUICK_WORLD, "families": {"single": 1.0}, "n_questions": 200, "n_targets": 200}
+rules = {"top_k": 1, "max_turns": 5, "challenger_max_turns": 5, "max_searches": 4}
+tasks = SeatTasks(options.role, corpus="miniwiki", corpus_options=world, rules=rules)
 rollout = TagRollout(tasks, style, turn_tokens=options.turn_tokens)
 trainer = GRPOTrainer(
     model=model,
