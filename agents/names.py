@@ -38,11 +38,7 @@ def local_model(name: str) -> str | None:
     Raises:
         ConfigError: nothing follows the colon.
     """
-    if not name.startswith(_MODEL):
-        return None
-    if not (model := name.removeprefix(_MODEL)):
-        raise ConfigError(f"{name!r}: expected model:NAME_OR_DIR, for example model:smollm2")
-    return model
+    return _named(_MODEL, name, "model:NAME_OR_DIR, for example model:smollm2")
 
 
 def sb3_agent(name: str) -> str | None:
@@ -51,11 +47,7 @@ def sb3_agent(name: str) -> str | None:
     Raises:
         ConfigError: nothing follows the colon.
     """
-    if not name.startswith(_SB3):
-        return None
-    if not (file := name.removeprefix(_SB3)):
-        raise ConfigError(f"{name!r}: expected sb3:FILE, an agent that stable-baselines3 saved, for example sb3:runs/model.zip")
-    return file
+    return _named(_SB3, name, "sb3:FILE, an agent that stable-baselines3 saved, for example sb3:runs/model.zip")
 
 
 def endpoint(name: str) -> Endpoint | None:
@@ -82,3 +74,11 @@ def public_name(name: str) -> str:
         if path is not None and path.startswith(("/", ".", "~")):
             return f"{kind}{'/'.join(path.rstrip('/').split('/')[-2:])}"
     return name
+
+
+def _named(kind: str, name: str, form: str) -> str | None:
+    if not name.startswith(kind):
+        return None
+    if not (named := name.removeprefix(kind)):
+        raise ConfigError(f"{name!r}: expected {form}")
+    return named

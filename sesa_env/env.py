@@ -86,7 +86,7 @@ class SearchEnv(gymnasium.Env[str, str]):
         render_mode: str | None = None,
         **unknown: Any,
     ) -> None:
-        _refuse(unknown)
+        refuse_unknown("SESA-Search-v0", SearchEnv, unknown)
         if render_mode not in (None, "ansi"):
             raise ConfigError(f"render_mode: expected None or 'ansi'; got {render_mode!r}")
         self.render_mode = render_mode
@@ -164,10 +164,14 @@ class SearchEnv(gymnasium.Env[str, str]):
         lines = [f"[{turn.actor.value}] {turn.text}\n{turn.observation}" for turn in state.transcript]
         return "\n".join([*lines, f"rewards: {state.rewards}"])
 
-    def record(self) -> EpisodeRecord:
-        """Returns the episode so far, to be written as JSONL and replayed."""
+    def record(self, state: GameState | None = None) -> EpisodeRecord:
+        """Returns an episode so far, to be written as JSONL and replayed.
+
+        Args:
+            state: an earlier episode's `game.state`, kept by the caller; None is the running one.
+        """
         setup = replace(self.setup, rules=self.setup.rules | {"group_size": self.game.config.group_size})
-        return EpisodeRecord.of(setup, self.game)
+        return EpisodeRecord.of(setup, self.game, state)
 
     def snapshot(self) -> tuple[GameState, Any]:
         """Returns a copy of the running episode and of the generator: picklable."""
@@ -257,15 +261,24 @@ def empty_seat(actor: Role) -> ConfigError:
     return ConfigError(f"nobody plays the {actor.value}'s seat; expected opponent=NAME")
 
 
-def _refuse(unknown: Mapping[str, Any]) -> None:
-    """Refuses arguments that there are none of, by their names."""
+def refuse_unknown(env_id: str, env: type[gymnasium.Env[Any, Any]], unknown: Mapping[str, Any]) -> None:
+    """Refuses arguments that an environment has none of, by their names.
+
+    Args:
+        env_id: the environment's registered name.
+        env: its class, whose arguments are known, but for `**unknown`.
+        unknown: what came beside them.
+
+    Raises:
+        ConfigError: there is something in `unknown`.
+    """
     if not unknown:
         return
-    known = [name for name in inspect.signature(SearchEnv).parameters if name != "unknown"]
+    known = [name for name in inspect.signature(env).parameters if name != "unknown"]
     near = [guess for name in unknown for guess in difflib.get_close_matches(name, known, n=1)]
-    told = f"; did you mean {' and '.join(near)}?" if near else ""
+    told = f"; did you mean {' and '.join(near)}?" if near else "."
     raise ConfigError(
-        f"SESA-Search-v0 has no argument {', '.join(map(repr, unknown))}; expected some of {', '.join(known)}{told} "
+        f"{env_id} has no argument {', '.join(map(repr, unknown))}; expected some of {', '.join(known)}{told} "
         "What the rules have goes into rules={...}, what the world has into corpus_options={...}"
     )
 

@@ -151,7 +151,7 @@ class SearchGame:
         """
         state = self.state
         seat = state.seat or self._seat()
-        text = self._text(text)
+        text = self._text(text, seat)
         seat.turns_left -= 1
         try:
             kind, content = parse_turn(text, _ALLOWED[seat.role], self.config.max_action_chars)
@@ -210,7 +210,7 @@ class SearchGame:
         Raises:
             SesaError: no episode is running, a search is pending, or `text` is no string.
         """
-        self._out_of_turns(self._text(text), 0.0)
+        self._out_of_turns(self._text(text, self._seat()), 0.0)
         return self.state.transcript[-1]
 
     def snapshot(self) -> GameState:
@@ -229,9 +229,8 @@ class SearchGame:
             raise SesaError("no episode is running: it is over or none has begun; call reset")
         return seat
 
-    def _text(self, text: str) -> str:
+    def _text(self, text: str, seat: Seat) -> str:
         """Checks that a turn may begin, and returns its text as it can be stored: without lone surrogates."""
-        seat = self._seat()
         if not isinstance(text, str):
             raise SesaError(f"the {seat.role.value}'s turn: expected a string; got {type(text).__name__} {text!r}")
         if self.state.pending is not None:

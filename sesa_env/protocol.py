@@ -10,7 +10,6 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 from sesa_env.errors import ProtocolError
 from sesa_env.memory.base import CardHit
@@ -33,14 +32,7 @@ _BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u316
 )
 
 
-class Action(NamedTuple):
-    """A parsed turn: `kind` is "search", "answer" or "question", `content` the stripped text between its tags."""
-
-    kind: str
-    content: str
-
-
-def parse_turn(text: str, allowed: frozenset[str], max_chars: int = 20_000) -> Action:
+def parse_turn(text: str, allowed: frozenset[str], max_chars: int = 20_000) -> tuple[str, str]:
     """Parses one turn of a player, in time linear in its length.
 
     Args:
@@ -49,7 +41,7 @@ def parse_turn(text: str, allowed: frozenset[str], max_chars: int = 20_000) -> A
         max_chars: a longer text is refused.
 
     Returns:
-        The action.
+        The action: "search", "answer" or "question", and the stripped text between its tags, which is not empty.
 
     Raises:
         ProtocolError: the text is not exactly one well-formed, allowed action; the message tells the player what to write.
@@ -59,12 +51,12 @@ def parse_turn(text: str, allowed: frozenset[str], max_chars: int = 20_000) -> A
     if plain := _PLAIN_TURN.fullmatch(text):
         kind, content = plain.groups()
         if kind in allowed and (content := content.strip()):
-            return Action(kind, content)
+            return kind, content
     return _parse_tags(text, allowed)
 
 
-def _parse_tags(text: str, allowed: frozenset[str]) -> Action:
-    action: Action | None = None
+def _parse_tags(text: str, allowed: frozenset[str]) -> tuple[str, str]:
+    action: tuple[str, str] | None = None
     opened, start = "", 0
     for match in _TAG.finditer(text):
         slash, name = match.groups()
@@ -75,7 +67,7 @@ def _parse_tags(text: str, allowed: frozenset[str]) -> Action:
             opened, start = name, match.end()
         elif slash and name == opened:
             if name != "think":
-                action = Action(name, text[start : match.start()].strip())
+                action = name, text[start : match.start()].strip()
             opened = ""
         elif opened != "think":  # inside a thought, tags are only words
             raise ProtocolError(f"<{opened}> is not closed before <{slash}{name}>. Close it with </{opened}>.")
@@ -84,11 +76,12 @@ def _parse_tags(text: str, allowed: frozenset[str]) -> Action:
     return _check_action(action, allowed)
 
 
-def _check_action(action: Action | None, allowed: frozenset[str]) -> Action:
+def _check_action(action: tuple[str, str] | None, allowed: frozenset[str]) -> tuple[str, str]:
     if action is None:
         raise ProtocolError(f"No action found. Write one of {_names(allowed)}.")
-    if not action.content:
-        raise ProtocolError(f"<{action.kind}> is empty. Write something between the tags.")
+    kind, content = action
+    if not content:
+        raise ProtocolError(f"<{kind}> is empty. Write something between the tags.")
     return action
 
 

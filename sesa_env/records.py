@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sesa_env.errors import ConfigError, StoreError
-from sesa_env.game import GameConfig, SearchGame, Turn
+from sesa_env.game import GameConfig, GameState, SearchGame, Turn
 from sesa_env.memory.base import MemorySnapshot
 from sesa_env.memory.load import load_memory, names_a_factory
 from sesa_env.plain import build
@@ -107,9 +107,9 @@ class EpisodeRecord:
     format: int = FORMAT
 
     @classmethod
-    def of(cls, setup: Setup, game: SearchGame) -> "EpisodeRecord":
-        """Takes down a game's episode so far."""
-        state = game.state
+    def of(cls, setup: Setup, game: SearchGame, state: GameState | None = None) -> "EpisodeRecord":
+        """Takes down an episode so far: the game's running one, or an earlier one whose state was kept."""
+        state = state or game.state
         return cls(
             setup=setup,
             world=game.world.fingerprint,
@@ -158,9 +158,18 @@ def _turn(data: Mapping[str, Any]) -> Turn:
 
 
 def write_episodes(path: str | Path, records: Iterable[EpisodeRecord]) -> None:
-    """Appends episodes to a JSONL file, each a whole line."""
-    with Path(path).open("a", encoding="ascii") as file:
-        file.writelines(record.to_json() + "\n" for record in records)
+    """Appends episodes to a JSONL file, each a whole line.
+
+    Raises:
+        StoreError: the file cannot be written.
+    """
+    try:
+        with Path(path).open("a", encoding="ascii") as file:
+            file.writelines(record.to_json() + "\n" for record in records)
+    except OSError as error:
+        raise StoreError(
+            f"{path}: expected a file that episodes can be appended to, in a folder that is there; {error}"
+        ) from error
 
 
 def read_episodes(path: str | Path) -> Iterator[EpisodeRecord]:

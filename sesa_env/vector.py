@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import gymnasium
@@ -17,7 +18,8 @@ from sesa_env.play import ask, step
 from sesa_env.types import ROLE_NAMES, Question, Role, Target
 
 _NUMBERS = (int, float, bool)
-_Step = tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
+VectorStep = tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
+"""Observations, rewards, terminated, truncated, infos."""
 
 
 class SearchVectorEnv(VectorEnv[tuple[str, ...], tuple[str, ...], NDArray[Any]]):
@@ -81,7 +83,7 @@ class SearchVectorEnv(VectorEnv[tuple[str, ...], tuple[str, ...], NDArray[Any]])
         self._begin(rows, given)
         return tuple(self._observations), self._infos(rows)
 
-    def step(self, actions: tuple[str, ...]) -> _Step:
+    def step(self, actions: tuple[str, ...]) -> VectorStep:
         """Plays one turn in every row.
 
         Args:
@@ -271,7 +273,7 @@ def _table(rows: Sequence[int], columns: Mapping[str, list[Any]], count: int) ->
 def _nested(rows: Sequence[int], infos: Sequence[Mapping[str, Any]], count: int) -> dict[str, Any]:
     """Lays out mappings that need not share their keys, and mappings in them."""
     table: dict[str, Any] = {}
-    for key in dict.fromkeys(key for info in infos for key in info):
+    for key in dict.fromkeys(chain.from_iterable(infos)):
         having = [row for row, info in zip(rows, infos, strict=True) if key in info]
         values = [info[key] for info in infos if key in info]
         column = _nested(having, values, count) if isinstance(values[0], dict) else _column(having, values, count)

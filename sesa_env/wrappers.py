@@ -1,17 +1,20 @@
 """Gymnasium wrappers for `SearchEnv`: log episodes, observe chat messages, take the time, shape the reward by name.
 
 Each goes around `gymnasium.make("SESA-Search-v0", ...)` in any order, with Gymnasium's own between them, and is kept in
-`env.spec`. None changes an episode: texts, records and the game's own rewards stay as they are.
+`env.spec`; `VectorEpisodeLogger` goes around `gymnasium.make_vec`. None changes an episode: texts, records and the game's own
+rewards stay as they are.
 """
 
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, SupportsFloat
+from typing import TYPE_CHECKING, Any, SupportsFloat
 
 import gymnasium
+import numpy as np
 from gymnasium.utils import RecordConstructorArgs
+from gymnasium.vector import VectorEnv, VectorWrapper
 
 from sesa_env.env import SearchEnv
 from sesa_env.errors import ConfigError
@@ -19,6 +22,12 @@ from sesa_env.integrations.messages import tag_messages
 from sesa_env.records import write_episodes
 from sesa_env.shaping import load_shaping
 from sesa_env.spaces import Utf8
+from sesa_env.vector import SearchVectorEnv, VectorStep
+
+if TYPE_CHECKING:
+    _VectorWrapper = VectorWrapper[Any, Any, Any, Any, Any]
+else:
+    _VectorWrapper = VectorWrapper  # older releases of Gymnasium have no parameters for it
 
 Env = gymnasium.Env[Any, str]
 Step = tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]
@@ -34,7 +43,10 @@ def _search_env(env: Env) -> SearchEnv:
     """
     inner = env.unwrapped
     if not isinstance(inner, SearchEnv):
-        raise ConfigError(f"expected an environment around SearchEnv, as gymnasium.make('SESA-Search-v0') makes it; got {env}")
+        raise ConfigError(
+            f"expected an environment around SearchEnv, as gymnasium.make('SESA-Search-v0') makes it; got {env}; "
+            "around what make_vec makes put VectorEpisodeLogger"
+        )
     return inner
 
 
@@ -47,9 +59,9 @@ class EpisodeLogger(gymnasium.Wrapper[Any, str, Any, str], RecordConstructorArgs
     """
 
     def __init__(self, env: Env, path: str) -> None:
+        self._inner = _search_env(env)
         RecordConstructorArgs.__init__(self, path=str(path))
         super().__init__(env)
-        self._inner = _search_env(env)
         self.path = Path(path)
 
     def step(self, action: str) -> Step:
@@ -57,6 +69,39 @@ class EpisodeLogger(gymnasium.Wrapper[Any, str, Any, str], RecordConstructorArgs
         outcome = self.env.step(action)
         if outcome[2] or outcome[3]:
             write_episodes(self.path, [self._inner.record()])
+        return outcome
+
+
+class VectorEpisodeLogger(_VectorWrapper):
+    """Appends every finished episode of every row to a JSONL file: what an `EpisodeLogger` around each row would write.
+
+    Episodes stand in the order in which they end, those of one step in the order of their rows.
+
+    Args:
+        env: the vector environment, with any autoreset mode.
+        path: the file; made when the first episode ends, never shortened.
+
+    Raises:
+        ConfigError: it is not what `gymnasium.make_vec("SESA-Search-v0", n)` makes.
+    """
+
+    def __init__(self, env: VectorEnv[Any, Any, Any], path: str) -> None:
+        inner = env.unwrapped
+        if not isinstance(inner, SearchVectorEnv):
+            raise ConfigError(
+                f"expected what gymnasium.make_vec('SESA-Search-v0', n) makes; got {env}; around a single environment, "
+                "and each one of Gymnasium's own vector environments, put EpisodeLogger"
+            )
+        super().__init__(env)
+        self._rows = inner.envs
+        self.path = Path(path)
+
+    def step(self, actions: tuple[str, ...]) -> VectorStep:
+        """Plays one turn in every row; writes down the episodes that are over with it."""
+        states = [row.game.state for row in self._rows]  # "SameStep" puts the next episode in an ended one's place
+        outcome = self.env.step(actions)
+        if ended := np.flatnonzero(outcome[2] | outcome[3]).tolist():
+            write_episodes(self.path, [self._rows[index].record(states[index]) for index in ended])
         return outcome
 
 
@@ -165,7 +210,7 @@ class ShapedReward(gymnasium.Wrapper[Any, str, Any, str], RecordConstructorArgs)
     """
 
     def __init__(self, env: Env, weights: Mapping[str, float]) -> None:
-        RecordConstructorArgs.__init__(self, weights=dict(weights))
+        RecordConstructorArgs.__init__(self, weights=_weights(weights))
         super().__init__(env)
         self._inner = _search_env(env)
         self._shapings = [(name, float(weight), load_shaping(name)) for name, weight in weights.items()]
@@ -180,3 +225,9 @@ class ShapedReward(gymnasium.Wrapper[Any, str, Any, str], RecordConstructorArgs)
             turn = state.transcript[at]
             shares = {name: weight * shaping(self._inner.game, turn) for name, weight, shaping in self._shapings}
         return observation, float(reward) + sum(shares.values()), terminated, truncated, {**info, "shaping": shares}
+
+
+def _weights(given: Any) -> dict[str, float]:
+    if not isinstance(given, Mapping) or not all(isinstance(weight, int | float) for weight in given.values()):
+        raise ConfigError(f"weights: expected a mapping of names to numbers, for example {{'found': 0.2}}; got {given!r}")
+    return dict(given)

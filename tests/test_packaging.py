@@ -12,7 +12,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-CONSTRAINTS = dict(re.findall(r"^([a-z0-9-]+)==(\S+)$", (ROOT / "constraints.txt").read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def pins(name: str) -> dict[str, str]:
+    return dict(re.findall(r"^([a-z0-9-]+)==(\S+)$", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE))
+
+
+CONSTRAINTS = pins("constraints.txt")
 
 
 def python(*arguments: str, cwd: Path = ROOT) -> str:
@@ -67,7 +73,7 @@ def test_the_sdist_can_be_tested(dist):
     (sdist,) = dist.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"pyproject.toml", "tox.ini", "constraints.txt", "README.md", "LICENSE"} <= names
+    assert {"pyproject.toml", "tox.ini", "constraints.txt", "constraints-trainers.txt", "README.md", "LICENSE"} <= names
     assert {"tests/conftest.py", "agents/__init__.py", "benchmarks/__init__.py"} <= names
 
 
@@ -88,6 +94,13 @@ def test_the_constraints_pin_each_requirement_within_its_range(requirement):
     parsed = Requirement(requirement)
     assert parsed.name in CONSTRAINTS
     assert CONSTRAINTS[parsed.name] in parsed.specifier
+
+
+def test_the_trainers_own_list_differs_only_where_it_must():
+    older = {"openai", "transformers", "tokenizers", "huggingface-hub"}
+    trainers = pins("constraints-trainers.txt")
+    assert {"verl", "verifiers", "gymnasium", "torch", *older} <= set(trainers)
+    assert {name for name, version in trainers.items() if CONSTRAINTS.get(name, version) != version} == older
 
 
 def test_torch_is_pinned_where_we_install_it_and_asked_for_by_one_extra_alone():

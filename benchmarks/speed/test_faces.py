@@ -170,27 +170,34 @@ def gem():
 
 
 def textarena():
-    """TextArena's GuessTheNumber, with the default wrappers of its registry."""
+    """TextArena's GuessTheNumber, with the default wrappers of its registry, made anew for each game.
+
+    One that is reset instead keeps what it wrote in all the games before, and slows down from game to game.
+    """
     try:
         import textarena
     except ImportError:
         return None
-    env = textarena.make("GuessTheNumber-v0")
+    game = []
+
+    def begin(seed):
+        game[:] = [textarena.make("GuessTheNumber-v0")]
+        game[0].reset(num_players=1, seed=seed)
 
     def guess(number):
-        env.get_observation()
-        return env.step(f"[{number}]")[0]
+        game[0].get_observation()
+        return game[0].step(f"[{number}]")[0]
 
-    return guessing(lambda seed: env.reset(num_players=1, seed=seed), guess)
+    return guessing(begin, guess)
 
 
 def pettingzoo():
     """PettingZoo's rock, paper, scissors, turn by turn: numbers, no text."""
     try:
-        from pettingzoo.classic import rps_v2
+        from pettingzoo.classic.rps import rps
     except ImportError:
         return None
-    env = rps_v2.env(max_cycles=STEPS)
+    env = rps.env(max_cycles=STEPS)
 
     def play():
         env.reset(seed=0)

@@ -17,7 +17,7 @@ def main():
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--batch", type=int, default=4)
     parser.add_argument("--length", type=int, default=2048, help="tokens of a completion, what tools say included")
-    parser.add_argument("--out", default="trl-tools")
+    parser.add_argument("--out", default="runs/trl-tools")
     options = parser.parse_args()
 
     trainer = GRPOTrainer(

@@ -105,7 +105,7 @@ def _task(row: dict[str, Any]) -> int:
     info = row.get("extra_info") or {}
     if "index" not in info:
         raise ConfigError(
-            f"expected a row with extra_info['index'], as sesa_env.integrations.verl.rows writes it; got {info!r}"
+            f"expected a row with extra_info['index'], as sesa_env.integrations.verl_data.write_rows writes it; got {info!r}"
         )
     return int(info["index"])
 

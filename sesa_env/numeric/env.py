@@ -7,8 +7,8 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from sesa_env.env import SearchEnv
-from sesa_env.errors import SesaError
+from sesa_env.env import SearchEnv, refuse_unknown
+from sesa_env.errors import ConfigError, SesaError
 from sesa_env.numeric.choices import N_ACTIONS, Choices, choices
 from sesa_env.numeric.features import Observation, blank, observation_space, observe
 
@@ -46,6 +46,7 @@ class SearchDiscreteEnv(gymnasium.Env[Observation, np.int64]):
         memory: likewise: None (Off mode), "seeds" or the path of a bank.
         rules: likewise.
         render_mode: likewise.
+        **unknown: refused, as `SearchEnv` does it.
     """
 
     metadata = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012 - Gymnasium's own declaration of this attribute
@@ -58,7 +59,11 @@ class SearchDiscreteEnv(gymnasium.Env[Observation, np.int64]):
         memory: str | None = None,
         rules: Mapping[str, Any] | None = None,
         render_mode: str | None = None,
+        **unknown: Any,
     ) -> None:
+        if "role" in unknown:
+            raise ConfigError(f"role: this is the Solver's seat; expected no role, got {unknown['role']!r}; leave it out")
+        refuse_unknown("SESA-SearchDiscrete-v0", SearchDiscreteEnv, unknown)
         self.text = SearchEnv("solver", opponent, corpus, corpus_options, memory, rules, render_mode)
         """The environment underneath, with its view, records and snapshots. Read it; stepping it leaves this one behind."""
         self.render_mode = render_mode

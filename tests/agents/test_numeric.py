@@ -2,8 +2,9 @@
 
 import json
 import re
+import subprocess
+import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -23,6 +24,8 @@ from sesa_env.errors import ConfigError
 from sesa_env.records import open_memory
 from sesa_env.types import Role
 from sesa_env.worlds import make_world
+from tests.benchmarks.tiny import write_data
+from tests.conftest import ROOT
 
 TINY = Training("maskable-ppo", seed=1000, steps=64, size=300, questions=20, asked=10, evaluations=2, envs=1)
 QUICK = {"n_steps": 32, "batch_size": 32, "n_epochs": 1}
@@ -142,6 +145,19 @@ def test_an_arm_of_an_agent_reads_the_bank_of_the_scripted_arms():
     assert [arm.bank for arm in config.arms] == ["blind:naive", "none"]
 
 
+def test_an_agent_takes_part_in_the_harness(trained, tmp_path):
+    arms = ["--arms", "naive", f"rl=sb3:{trained['maskable-ppo'] / 'model.zip'}"]
+    out, data = tmp_path / "out", write_data(tmp_path / "data")
+    options = ["--suite", "flashrag", "--preset", "smoke", "--data", str(data), "--out", str(out), "--workers", "1", *arms]
+    done = subprocess.run(
+        [sys.executable, "benchmarks/run_all.py", *options], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    records = [json.loads(line) for line in (out / "records" / "rl" / "nq.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [record["mode"] for record in records] == ["off"] * 4 + ["on"] * 4
+    assert "sb3:maskable-ppo-none-s1000/model.zip" in (out / "report.md").read_text(encoding="utf-8")
+
+
 def test_what_is_no_agent_is_refused(tmp_path, trained):
     with pytest.raises(ConfigError, match="there is no such file"):
         load_sb3_player(tmp_path / "nothing")
@@ -172,15 +188,13 @@ def test_what_no_training_can_be_made_of_is_refused(wrong):
 
 
 def test_a_missing_extra_is_named(monkeypatch):
-    import sys
-
     monkeypatch.setitem(sys.modules, "sb3_contrib", None)
     with pytest.raises(ConfigError, match=r"pip install 'sesa-env\[sb3\]'"):
         sb3.algorithm_class("ppo")
 
 
 def test_the_example_on_the_page_runs(tmp_path, monkeypatch):
-    page = Path(__file__).resolve().parents[2] / "docs" / "faces" / "numeric.md"
+    page = ROOT / "docs" / "faces" / "numeric.md"
     (code,) = re.findall(r"^```py\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     monkeypatch.chdir(tmp_path)
     exec(code, {})

@@ -3,10 +3,12 @@
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.utils import seeding
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sesa_env.game import GameConfig
+from sesa_env.integrations.seats import SeatTasks
 from sesa_env.players.load import load_player
 from sesa_env.types import Role
 from sesa_env.vector import SearchVectorEnv
@@ -108,6 +110,17 @@ def parallel(seed, index, script):
     return Story(begun, steps, *inside(game.table.env.game)), sums
 
 
+def trained(seats, seed, index, script):
+    """As the adapters for TRL, verl and verifiers play: by the number of a task."""
+    tasks = SeatTasks(**seats, rules=RULES)
+    draw = seeding.np_random(seed)[0]
+    number = int(draw.integers(len(tasks))) if index is None else index
+    game, lines = tasks.begin(number, int(draw.integers(2**31))), endless(script)
+    while tasks.plays(game):
+        tasks.step([game], [next(lines)])
+    return *inside(game), tasks.reward(game)
+
+
 @pytest.mark.parametrize("seats", SEATS.values(), ids=SEATS)
 @given(seed=seeds, index=indices, script=scripts)
 @settings(max_examples=40)
@@ -133,6 +146,15 @@ def test_pettingzoo_tells_what_the_core_tells(face, seed, index, script):
     story, sums = face(seed, index, script)
     assert story == told
     assert sums == pytest.approx({f"{role}_0": sum(told.rewards.get(role, {}).values()) for role in ("challenger", "solver")})
+
+
+@pytest.mark.parametrize("role", ["solver", "challenger"])
+@given(seed=seeds, index=indices, script=scripts)
+@settings(max_examples=40)
+def test_a_trainers_seat_tells_what_the_core_tells(role, seed, index, script):
+    seats = SEATS[role]
+    told = core(seats, seed, index, script)
+    assert trained(seats, seed, index, script) == (told.transcript, told.rewards, sum(told.rewards.get(role, {}).values()))
 
 
 def test_the_scripts_reach_every_kind_of_turn():

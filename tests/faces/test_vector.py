@@ -4,12 +4,13 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import data_equivalence
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers.vector import DictInfoToList, RecordEpisodeStatistics
 
 from sesa_env.errors import ConfigError, SesaError
-from sesa_env.records import replay
+from sesa_env.records import read_episodes, replay
 from sesa_env.vector import SearchVectorEnv
+from sesa_env.wrappers import EpisodeLogger, VectorEpisodeLogger
 from tests.faces.scripts import MOVES, WORLD
 from tests.toy import ToySnapshot, card
 
@@ -135,6 +136,39 @@ def test_gymnasiums_vector_wrappers(mode):
     *_, infos = envs.step(("<answer>Corin Vale</answer>", "<answer>x</answer>"))
     ends = [(info["episode"]["r"], info["episode"]["l"]) for info in infos]
     assert ends == [(1.0, 2), (pytest.approx(-0.1), 2)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("seats", SEATS.values(), ids=SEATS)
+def test_the_log_is_what_a_logger_around_each_row_writes(mode, seats, tmp_path):
+    def single():
+        return EpisodeLogger(gymnasium.make("SESA-Search-v0", rules=RULES, **seats), str(tmp_path / "singles.jsonl"))
+
+    loggers = SyncVectorEnv([single] * 4, autoreset_mode=mode)
+    ours = VectorEpisodeLogger(make_vec(4, autoreset_mode=mode, **seats), str(tmp_path / "ours.jsonl"))
+    draw = np.random.default_rng(0)
+    for envs in (loggers, ours):
+        envs.reset(seed=7)
+    ended = 0
+    for _ in range(40):
+        actions = tuple(MOVES[i] for i in draw.integers(len(MOVES), size=4))
+        _, _, terminated, truncated, _ = [envs.step(actions) for envs in (loggers, ours)][1]
+        over = terminated | truncated
+        ended += over.sum()
+        if mode == "Disabled" and over.any():
+            for envs in (loggers, ours):
+                envs.reset(options={"reset_mask": over.copy()})
+    assert (tmp_path / "ours.jsonl").read_bytes() == (tmp_path / "singles.jsonl").read_bytes()
+    records = list(read_episodes(tmp_path / "ours.jsonl"))
+    assert len(records) == ended > 4
+    assert [replay(record) for record in records[-3:]] == [""] * 3
+
+
+def test_a_vector_logger_wants_our_vector_environment(tmp_path):
+    theirs = make_vec(2, vectorization_mode="sync", role="solver")
+    for other in (theirs, gymnasium.make("SESA-Search-v0", role="solver")):
+        with pytest.raises(ConfigError, match=r"around a single environment, .* put EpisodeLogger"):
+            VectorEpisodeLogger(other, str(tmp_path / "log.jsonl"))
 
 
 def test_async_refuses_shared_memory_and_says_what_to_type():

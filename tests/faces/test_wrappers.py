@@ -54,6 +54,11 @@ def test_ours_want_our_environment(wrap, tmp_path):
         wrap(gymnasium.make("FrozenLake-v1"), tmp_path)
 
 
+def test_a_logger_of_one_environment_names_the_logger_of_many(tmp_path):
+    with pytest.raises(ConfigError, match="around what make_vec makes put VectorEpisodeLogger"):
+        EpisodeLogger(gymnasium.make_vec("SESA-Search-v0", 2, role="solver"), str(tmp_path / "log.jsonl"))
+
+
 def test_all_at_once_change_no_episode(tmp_path):
     plain = make()
     env = Timing(ShapedReward(EpisodeLogger(ChatMessages(make()), str(tmp_path / "log.jsonl")), {"turn": 1.0}))
@@ -154,6 +159,9 @@ def test_shaping_of_ones_own(tmp_path, monkeypatch):
         ShapedReward(make(), {"mine:nothing": 1.0})
     with pytest.raises(ConfigError, match="expected one of turn, search, found, near_miss or module:factory"):
         ShapedReward(make(), {"fund": 1.0})
+    for wrong in (["found"], {"found": "much"}):
+        with pytest.raises(ConfigError, match=r"expected a mapping of names to numbers, for example .'found': 0.2.; got"):
+            ShapedReward(make(), wrong)
 
 
 def play(env, seed=0, texts=(SEARCH, GOLD)):

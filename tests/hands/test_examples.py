@@ -14,11 +14,10 @@ PRINTED = sorted(EXAMPLES.glob("*.txt"))
 """What scripts print, as pages include it; beside a script of the same name."""
 NEED = {
     "evaluate_model.py": ("torch", "transformers", "scipy"),
-    "train_sb3.py": ("sb3_contrib", "sesa_env.numeric"),
-    "train_trl.py": ("torch", "trl", "datasets", "sesa_env.integrations"),
+    "train_sb3.py": ("sb3_contrib",),
 }
 """Packages that a script needs beside the environment's own."""
-FEWER_STEPS = {"train_sb3.py": ("256",), "train_trl.py": ("1",)}
+FEWER_STEPS = {"train_sb3.py": ("256",)}
 
 
 def run(*arguments, cwd=ROOT):
@@ -64,14 +63,7 @@ def test_the_search_tool_scales(tmp_path):
 @pytest.mark.slow  # they import torch
 @pytest.mark.parametrize("script", sorted(NEED))
 def test_a_script_that_needs_more_runs(script, tmp_path):
-    missing = [package for package in NEED[script] if not _found(package)]
+    missing = [package for package in NEED[script] if find_spec(package) is None]
     if missing:
         pytest.skip(f"{', '.join(missing)} not installed")
     assert run(EXAMPLES / script, *FEWER_STEPS.get(script, ()), cwd=tmp_path).strip()
-
-
-def _found(package):
-    try:
-        return find_spec(package) is not None
-    except ModuleNotFoundError:  # the package of a submodule is missing
-        return False

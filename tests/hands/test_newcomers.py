@@ -20,6 +20,7 @@ from sesa_env.search.corpus import ListCorpus
 from sesa_env.search.rerank import SentenceCrossEncoder
 from sesa_env.types import Passage
 from sesa_env.worlds import make_world
+from sesa_env.wrappers import EpisodeLogger, VectorEpisodeLogger
 from tests.conftest import ROOT
 
 SMALL = {"size": 300, "n_questions": 5, "n_targets": 5}
@@ -203,6 +204,20 @@ def test_every_argument_is_tried():
 
 
 @pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"memry": "seeds"}, "SESA-SearchDiscrete-v0 has no argument 'memry'; expected some of opponent, corpus,"),
+        ({"size": 300}, "render_mode. What the rules have goes into rules={...}, what the world has into corpus_options={...}"),
+        ({"role": "solver"}, "this is the Solver's seat; expected no role, got 'solver'; leave it out"),
+    ],
+)
+def test_a_wrong_argument_of_the_numeric_environment_is_told(wrong, words):
+    with pytest.raises(ConfigError, match=re.escape(words)) as error:
+        gymnasium.make("SESA-SearchDiscrete-v0", **wrong)
+    told(error)
+
+
+@pytest.mark.parametrize(
     ("options", "words"),
     [
         ({"idx": 1}, "expected at most one of index, question, target; got 'idx'"),
@@ -226,6 +241,25 @@ def test_a_step_after_the_end_and_a_step_that_is_no_text_are_told():
     env.step("<answer>nobody</answer>")
     with pytest.raises(SesaError, match="it is over or none has begun; call reset") as error:
         env.step("<answer>nobody</answer>")
+    told(error)
+
+
+def one_logged(path):
+    env = EpisodeLogger(gymnasium.make("SESA-Search-v0", role="solver", corpus_options=SMALL), path)
+    env.reset(seed=0)
+    env.step("<answer>nobody</answer>")
+
+
+def many_logged(path):
+    envs = VectorEpisodeLogger(gymnasium.make_vec("SESA-Search-v0", 2, role="solver", corpus_options=SMALL), path)
+    envs.reset(seed=0)
+    envs.step(("<answer>nobody</answer>",) * 2)
+
+
+@pytest.mark.parametrize("play", [one_logged, many_logged])
+def test_a_log_in_a_folder_that_is_not_there_is_told(tmp_path, play):
+    with pytest.raises(StoreError, match="in a folder that is there") as error:
+        play(str(tmp_path / "nowhere" / "log.jsonl"))
     told(error)
 
 

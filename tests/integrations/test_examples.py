@@ -31,9 +31,9 @@ def test_verl_data(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("role", ["solver", "challenger"])
-def test_trl_tags(tmp_path, role):
+def test_train_trl(tmp_path, role):
     pytest.importorskip("trl")
-    output = run("trl_tags.py", "--steps", 1, "--role", role, "--out", tmp_path)
+    output = run("train_trl.py", "--steps", 1, "--role", role, "--out", tmp_path)
     assert "step 1: reward " in output
 
 

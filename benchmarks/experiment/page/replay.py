@@ -109,5 +109,5 @@ def _lines(game: SearchGame, texts: Sequence[str]) -> list[Line]:
 
 def _found(game: SearchGame, text: str) -> tuple[Passage, ...]:
     """Looks up what a search brought; the retriever remembers."""
-    query = parse_turn(text, _SEARCH).content
+    _, query = parse_turn(text, _SEARCH)
     return tuple(game.world.retriever.search([query], game.config.top_k)[0])
