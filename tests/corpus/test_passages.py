@@ -129,6 +129,24 @@ def test_every_wrong_row_is_named_with_its_reason(tmp_path):
     assert "line 1: expected the names id, text and title" in told(tmp_path / "b.tsv")
 
 
+@pytest.mark.parametrize(
+    ("rows", "lines"),
+    [
+        ('7\t"never closed\tAlda\n8\tfine "quoted" word\tCorin\n', (2,)),
+        ('7\t"Hello" he said\tAlda\n8\tfine\tCorin\n9\t"Bye" she said\tAlda\n', (2, 4)),
+        ('6\t"two\nlines"\tOro\n7\t"open to the end\tAlda\n8\tfine\tCorin\n', (4,)),
+        (f"7\t{'x' * 140_000}\tAlda\n8\t\n", (2, 3)),
+        ('6\t"two\nlines"\n', (2,)),
+    ],
+)
+def test_quotes_that_do_not_match_swallow_no_passage_in_silence(tmp_path, rows, lines):
+    path = tmp_path / "a.tsv"
+    path.write_text(f"id\ttext\ttitle\n{rows}")
+    message = told(path)
+    assert [f"{path}, line {line}:" in message for line in lines] == [True] * len(lines)
+    assert message.startswith(f"{len(lines)} problem")
+
+
 def test_wrong_texts_are_named(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"caf\xe9")
     (tmp_path / "b.txt").write_bytes(b" \n")
