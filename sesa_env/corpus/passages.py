@@ -3,7 +3,8 @@
 ```
 FILE.jsonl[.gz|.zst]   {"id", "contents"}: the quoted title, a newline, the text (FlashRAG, Search-R1);
                        or {"id", "title", "text"}
-DIR/corpus.jsonl[...]  {"_id", "title", "text"}: BEIR's layout; queries and judgements beside it are left alone
+DIR/corpus.jsonl[...]  {"_id", "title", "text"}: BEIR's layout, in which the title may be missing; queries and judgements
+                       beside it are left alone
 FILE.tsv[.gz|.zst]     id, text, title, with a line of names: Wikipedia passages as DPR publishes them
 DIR/**/*.txt           a folder of texts, divided into passages of so many words; the title is the file's name
 ```
@@ -73,10 +74,16 @@ def _read(path: Path, problems: Problems, words: int) -> Iterator[Passage]:
 def _read_lines(path: Path, problems: Problems) -> Iterator[Passage]:
     for number, record in read_objects(path, problems):
         try:
-            named = record if "id" in record else {**record, "id": record.get("_id")}
+            named = record if "id" in record else _from_beir(record)
             yield Passage(fields.identifier(named), *fields.title_and_text(named))
         except Malformed as error:
             problems.add(path, f"line {number}", str(error))
+
+
+def _from_beir(record: dict[str, Any]) -> dict[str, Any]:
+    """Names the fields of a record of BEIR's as the other layouts do; there, a title may be missing."""
+    title = record.get("title")
+    return {**record, "id": record.get("_id"), "title": "" if title is None else title}
 
 
 def _read_table(path: Path, problems: Problems) -> Iterator[Passage]:

@@ -5,7 +5,7 @@ import time
 
 
 class StderrProgress:
-    """Writes a line to standard error when a stage begins or ends, and at most every two seconds between.
+    """Writes a line to standard error when a stage goes on from before, when it ends, and at most every two seconds between.
 
     It is for people: rates come from the clock, and nothing else depends on it.
     """
@@ -19,7 +19,7 @@ class StderrProgress:
         now = time.monotonic()
         if stage != self._stage:
             self._stage, self._began, self._last, self._done_before = stage, now, 0.0, done
-        if now - self._last < 2 and done != total:
+        if not done or (now - self._last < 2 and done != total):
             return
         self._last = now
         fresh, took = done - self._done_before, now - self._began

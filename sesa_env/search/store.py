@@ -78,7 +78,7 @@ def _write_records(fresh: Path, passages: Iterable[Passage]) -> dict[str, Any]:
             ids.append(_hash(record[_LENGTH:named]))
             contents.append(_hash(record[named:]))
     if not ids:
-        raise ConfigError("an index needs at least one passage; came none")
+        raise ConfigError("an index needs at least one passage; came none; give sources that have some")
     np.save(fresh / "offsets.npy", np.frombuffer(offsets, np.int64))
     _write_ids(fresh, np.frombuffer(ids, np.uint64))
     duplicates = len(contents) - len(np.unique(np.frombuffer(contents, np.uint64)))

@@ -68,10 +68,18 @@ def test_without_zstandard_the_extra_is_named(tmp_path, monkeypatch):
 
 
 def test_beirs_layout(tmp_path):
-    lines = [{"_id": "x", "title": "Corin", "text": "a smith", "metadata": {}}]
+    lines = [
+        {"_id": "x", "title": "Corin", "text": "a smith", "metadata": {}},
+        {"_id": "y", "text": "untitled"},
+        {"_id": "z", "title": None, "text": "untitled too"},
+    ]
     (tmp_path / "corpus.jsonl").write_bytes(jsonl(lines))
     (tmp_path / "queries.jsonl").write_bytes(b"not looked at")
-    assert read(tmp_path) == [CORIN]
+    assert read(tmp_path) == [CORIN, Passage("y", "", "untitled"), Passage("z", "", "untitled too")]
+    (tmp_path / "corpus.jsonl").write_bytes(jsonl([{"_id": "x", "title": 3, "text": "t"}, {"title": "T", "text": "t"}]))
+    message = told(tmp_path)
+    assert "line 1: a passage needs" in message
+    assert 'line 2: "id" must' in message
 
 
 def test_a_folder_of_texts_is_divided_by_words(tmp_path):

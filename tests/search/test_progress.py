@@ -20,7 +20,9 @@ def test_rates_are_of_what_was_done_since_the_stage_began(capsys, at):
         (101.0, "counted", 6500, 9000),  # too soon to be told
         (110.0, "counted", 8000, 9000),
         (115.0, "counted", 9000, 9000),
-        (115.0, "postings", 70_000, 70_000),
+        (115.0, "passages", 0, None),
+        (119.0, "passages", 20_000, None),
+        (119.0, "postings", 70_000, 70_000),
     ):
         at(seconds)
         progress(*news)
@@ -28,6 +30,7 @@ def test_rates_are_of_what_was_done_since_the_stage_began(capsys, at):
         "counted: 6,000 of 9,000",
         "counted: 8,000 of 9,000, 200 a second",
         "counted: 9,000 of 9,000, 200 a second",
+        "passages: 20,000, 5,000 a second",
         "postings: 70,000 of 70,000",
     ]
 
