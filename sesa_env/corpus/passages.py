@@ -3,7 +3,8 @@
 ```
 FILE.jsonl[.gz|.zst]   {"id", "contents"}: the quoted title, a newline, the text (FlashRAG, Search-R1);
                        or {"id", "title", "text"}
-DIR/corpus.jsonl[...]  {"_id", "title", "text"}: BEIR's layout; queries and judgements beside it are left alone
+DIR/corpus.jsonl[...]  {"_id", "title", "text"}: BEIR's layout, in which the title may be missing; queries and judgements
+                       beside it are left alone
 FILE.tsv[.gz|.zst]     id, text, title, with a line of names: Wikipedia passages as DPR publishes them
 DIR/**/*.txt           a folder of texts, divided into passages of so many words; the title is the file's name
 ```
@@ -14,6 +15,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from io import TextIOWrapper
 from pathlib import Path
+from typing import Any
 
 from sesa_env.corpus import fields
 from sesa_env.corpus.compressed import ENDINGS, open_bytes, without_ending
@@ -72,10 +74,16 @@ def _read(path: Path, problems: Problems, words: int) -> Iterator[Passage]:
 def _read_lines(path: Path, problems: Problems) -> Iterator[Passage]:
     for number, record in read_objects(path, problems):
         try:
-            named = record if "id" in record else {**record, "id": record.get("_id")}
+            named = record if "id" in record else _from_beir(record)
             yield Passage(fields.identifier(named), *fields.title_and_text(named))
         except Malformed as error:
             problems.add(path, f"line {number}", str(error))
+
+
+def _from_beir(record: dict[str, Any]) -> dict[str, Any]:
+    """Names the fields of a record of BEIR's as the other layouts do; there, a title may be missing."""
+    title = record.get("title")
+    return {**record, "id": record.get("_id"), "title": "" if title is None else title}
 
 
 def _read_table(path: Path, problems: Problems) -> Iterator[Passage]:
@@ -83,17 +91,33 @@ def _read_table(path: Path, problems: Problems) -> Iterator[Passage]:
     try:
         # Bytes that are no UTF-8 come as lone surrogates, so that reading can go on after them.
         with open_bytes(path) as file, TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="") as text:
-            rows = csv.reader(text, delimiter="\t")
+            # Strict: without it a quote that nobody closes swallows the rows up to the next one, and nothing is said.
+            rows = csv.reader(text, delimiter="\t", strict=True)
             names = next(rows, [])
             if not set(_COLUMNS) <= set(names):
                 problems.add(path, "line 1", f"expected the names id, text and title; came {shorten(names)}")
                 return
             order = [names.index(name) for name in _COLUMNS]
-            for row in rows:
-                line = rows.line_num
+            for line, row in _numbered(rows, path, problems):
                 yield from _row(row, order, path, line, problems)
     except (OSError, EOFError, zlib.error, csv.Error) as error:
         problems.add(path, f"after line {line}", f"cannot be read further ({error}); is the file complete?")
+
+
+def _numbered(rows: Any, path: Path, problems: Problems) -> Iterator[tuple[int, list[str]]]:
+    """Yields the rows that can be read, each with the number of the line on which it begins."""
+    while True:
+        line = rows.line_num + 1
+        try:
+            row = next(rows, None)
+        except csv.Error as error:
+            problems.add(
+                path, f"line {line}", f"{error}; a field that begins with a quote must end with one and double those within"
+            )
+            continue
+        if row is None:
+            return
+        yield line, row
 
 
 def _row(row: list[str], order: list[int], path: Path, line: int, problems: Problems) -> Iterator[Passage]:

@@ -17,7 +17,8 @@ from sesa_env.search.base import Corpus
 from sesa_env.search.bm25_files import read_postings, save_postings
 from sesa_env.search.counts import count_terms, indexed_text
 from sesa_env.search.postings import Postings, Weights, put_together
-from sesa_env.search.ranking import Ranked, as_passages, best_of, nothing
+from sesa_env.search.pruning import PASSAGES_A_HIT, add_common, by_rarity, split
+from sesa_env.search.ranking import Ranked, as_passages, best_of, in_order, may_be_best, nothing
 from sesa_env.search.tokenise import Tokeniser
 from sesa_env.search.vocabulary import StoredTerms
 from sesa_env.types import Passage
@@ -191,14 +192,29 @@ class BM25Retriever:
         return [self._rank_one(query, k) for query in queries]
 
     def _rank_one(self, query: str, k: int) -> Ranked:
-        found = (self._find(term) for term in self.settings.tokeniser.query_terms(query))
+        found = map(self._find, self.settings.tokeniser.query_terms(query))
         ids = [number for number in found if number is not None]
         if not ids:
             return nothing()
         self._answered += 1
         index = self._index if self._answered <= self._numba_after else self._compiled
+        pruned = self._rank_pruned(index, ids, k) if k * PASSAGES_A_HIT <= len(self.corpus) else None
         # bm25s's own selection leaves ties to chance, so only the scores are taken from it.
-        return best_of(index.get_scores_from_ids(ids), k)
+        return best_of(index.get_scores_from_ids(ids), k) if pruned is None else pruned
+
+    def _rank_pruned(self, index: Any, ids: list[int], k: int) -> Ranked | None:
+        """Ranks without adding up the common terms for all passages; None where that does not help."""
+        columns = by_rarity(self.postings, ids)
+        rare, more = split(columns, len(self.corpus))
+        if rare == len(columns):
+            return None
+        scores = index.get_scores_from_ids([column.number for column in columns[:rare]])
+        places = may_be_best(scores, k, more)
+        if places is None:
+            return None
+        whole = scores[places]
+        add_common(whole, places, self.postings, columns[rare:])
+        return in_order(whole, places, k)
 
     @cached_property
     def _compiled(self) -> Any:

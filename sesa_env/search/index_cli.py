@@ -33,7 +33,9 @@ def add_index_commands(commands: "SubParsers") -> None:
     index = commands.add_parser("index", help="build, show, check and merge search indices on disk")
     kinds = index.add_subparsers(dest="index_command", required=True, metavar="COMMAND")
 
-    making = kinds.add_parser("build", help="build search tools over a corpus; an interrupted build goes on when typed again")
+    making = kinds.add_parser(
+        "build", help="build search tools over a corpus; typed again without --corpus it goes on where it was"
+    )
     making.add_argument("directory", help="the index directory: made, or given another search tool")
     making.add_argument(
         "--corpus", nargs="+", metavar="SOURCE", help=".jsonl or .tsv (plain, .gz, .zst), a BEIR folder, a folder of texts"

@@ -27,6 +27,9 @@ MANIFEST = "sesa-index.json"
 DIGEST_UP_TO = 16 * 2**20
 """Up to how many bytes a file's contents are checked at opening; a few hundredths of a second each."""
 
+RANDOM_LETTERS = 8
+"""How many letters `tempfile` puts behind the name of a directory that is being filled."""
+
 _BLOCK = 2**22
 
 

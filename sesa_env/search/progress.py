@@ -14,8 +14,9 @@ def silent(stage: str, done: int, total: int | None) -> None:
 
 
 def told(items: Iterable[T], stage: str, total: int | None, progress: Progress, every: int = 10_000) -> Iterator[T]:
-    """Hands items on and tells how many there have been, once in `every` and at the end."""
+    """Hands items on and tells how many there have been: at the beginning, once in `every`, and at the end."""
     count = 0
+    progress(stage, count, total)
     for item in items:
         yield item
         count += 1

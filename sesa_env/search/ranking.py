@@ -20,6 +20,7 @@ without rounding they would order equally good passages by chance, and each back
 
 _STEP = 10.0**-DECIMALS
 _GROUP = 64
+_FEW = 256  # one in so many passages
 
 
 @runtime_checkable
@@ -63,8 +64,26 @@ def best_of(scores: Scores, k: int) -> Ranked:
     # A score one step below the floor is below it after rounding too.
     (places,) = (scores > max(_floor(scores, k) - _STEP, _STEP / 2)).nonzero()
     found = scores[places].astype(np.float64).round(DECIMALS)
-    order = np.argsort(-found, kind="stable")[:k]
+    order = (-found).argsort(kind="stable")[:k]
     return found[order], places[order]
+
+
+def may_be_best(scores: Scores, k: int, more: float) -> Places | None:
+    """Finds the passages that can still be among the best when all that a score lacks has been added.
+
+    Args:
+        scores: shape (corpus size,), unrounded; each lacks at least 0 and at most `more`.
+        k: how many are wanted.
+        more: see `scores`.
+
+    Returns:
+        Places in corpus order, the best k of the whole scores among them; None where they are more than a few.
+    """
+    floor = _floor(scores, k) - more - 2 * _STEP  # two: one as in `best_of`, one for the last bits of the sums
+    if floor <= 0:
+        return None
+    (places,) = (scores > floor).nonzero()
+    return places if len(places) <= len(scores) // _FEW else None
 
 
 def in_order(scores: npt.NDArray[Any], places: npt.NDArray[Any], k: int, decimals: int = DECIMALS) -> Ranked:
@@ -90,7 +109,8 @@ def _floor(scores: Scores, k: int) -> float:
     if groups < k:
         return 0.0
     tops = scores[: groups * _GROUP].reshape(_GROUP, groups).max(axis=0)
-    return float(np.partition(tops, -k)[-k])
+    tops.partition(groups - k)
+    return float(tops[groups - k])
 
 
 def as_passages(corpus: Corpus, scores: Scores, places: Places) -> list[Passage]:

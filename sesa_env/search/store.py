@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sesa_env.errors import ConfigError, StoreError
+from sesa_env.search.building import only_builder
 from sesa_env.search.corpus import passage_record
 from sesa_env.search.index_files import check_files, read_array, read_manifest, reading, write_files
 from sesa_env.search.progress import Progress, silent, told
@@ -34,6 +35,8 @@ def write_corpus(
 ) -> "StoredCorpus":
     """Writes a corpus from a stream, whole or not at all, in 32 bytes of memory a passage.
 
+    One process at a time writes to a directory; the others wait. What one that was killed has left is removed.
+
     Args:
         directory: where it shall stand.
         passages: in corpus order; their ids must differ. What the stream raises leaves as it is, and nothing is written.
@@ -48,12 +51,16 @@ def write_corpus(
         StoreError: it cannot be written, or `directory` holds something else.
     """
     facts: dict[str, Any] = {"format": FORMAT}
-    target = Path(directory)
+    target = Path(directory).absolute()
 
     def fill(fresh: Path) -> None:
         facts.update(_write_records(fresh, told(passages, "passages", total, progress)))
 
-    write_files(target, facts, fill)
+    try:
+        with only_builder(target):
+            write_files(target, facts, fill)
+    except OSError as error:
+        raise StoreError(f"the corpus cannot be written to {target}: {error}; mend that, or give another directory") from error
     return StoredCorpus(target)
 
 
@@ -71,7 +78,7 @@ def _write_records(fresh: Path, passages: Iterable[Passage]) -> dict[str, Any]:
             ids.append(_hash(record[_LENGTH:named]))
             contents.append(_hash(record[named:]))
     if not ids:
-        raise ConfigError("an index needs at least one passage; came none")
+        raise ConfigError("an index needs at least one passage; came none; give sources that have some")
     np.save(fresh / "offsets.npy", np.frombuffer(offsets, np.int64))
     _write_ids(fresh, np.frombuffer(ids, np.uint64))
     duplicates = len(contents) - len(np.unique(np.frombuffer(contents, np.uint64)))

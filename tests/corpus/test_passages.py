@@ -68,10 +68,18 @@ def test_without_zstandard_the_extra_is_named(tmp_path, monkeypatch):
 
 
 def test_beirs_layout(tmp_path):
-    lines = [{"_id": "x", "title": "Corin", "text": "a smith", "metadata": {}}]
+    lines = [
+        {"_id": "x", "title": "Corin", "text": "a smith", "metadata": {}},
+        {"_id": "y", "text": "untitled"},
+        {"_id": "z", "title": None, "text": "untitled too"},
+    ]
     (tmp_path / "corpus.jsonl").write_bytes(jsonl(lines))
     (tmp_path / "queries.jsonl").write_bytes(b"not looked at")
-    assert read(tmp_path) == [CORIN]
+    assert read(tmp_path) == [CORIN, Passage("y", "", "untitled"), Passage("z", "", "untitled too")]
+    (tmp_path / "corpus.jsonl").write_bytes(jsonl([{"_id": "x", "title": 3, "text": "t"}, {"title": "T", "text": "t"}]))
+    message = told(tmp_path)
+    assert "line 1: a passage needs" in message
+    assert 'line 2: "id" must' in message
 
 
 def test_a_folder_of_texts_is_divided_by_words(tmp_path):
@@ -127,6 +135,24 @@ def test_every_wrong_row_is_named_with_its_reason(tmp_path):
         assert part in message
     (tmp_path / "b.tsv").write_text("7\ttext\ttitle\n")
     assert "line 1: expected the names id, text and title" in told(tmp_path / "b.tsv")
+
+
+@pytest.mark.parametrize(
+    ("rows", "lines"),
+    [
+        ('7\t"never closed\tAlda\n8\tfine "quoted" word\tCorin\n', (2,)),
+        ('7\t"Hello" he said\tAlda\n8\tfine\tCorin\n9\t"Bye" she said\tAlda\n', (2, 4)),
+        ('6\t"two\nlines"\tOro\n7\t"open to the end\tAlda\n8\tfine\tCorin\n', (4,)),
+        (f"7\t{'x' * 140_000}\tAlda\n8\t\n", (2, 3)),
+        ('6\t"two\nlines"\n', (2,)),
+    ],
+)
+def test_quotes_that_do_not_match_swallow_no_passage_in_silence(tmp_path, rows, lines):
+    path = tmp_path / "a.tsv"
+    path.write_text(f"id\ttext\ttitle\n{rows}")
+    message = told(path)
+    assert [f"{path}, line {line}:" in message for line in lines] == [True] * len(lines)
+    assert message.startswith(f"{len(lines)} problem")
 
 
 def test_wrong_texts_are_named(tmp_path):

@@ -1,4 +1,7 @@
 import pickle
+import signal
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -82,6 +85,29 @@ def test_no_passage_and_a_failing_stream_write_nothing(tmp_path):
     with pytest.raises(ConfigError, match="line 2"):
         write_corpus(tmp_path / "corpus", failing())
     assert list(tmp_path.iterdir()) == []
+
+
+WRITER = """
+import os, signal, sys
+from sesa_env.search.store import write_corpus
+from sesa_env.types import Passage
+
+def passages():
+    yield Passage("1", "", "x" * 100_000)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+write_corpus(sys.argv[1], passages())
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there, nothing tells the living from the killed")
+def test_what_a_killed_writer_has_left_is_removed_by_the_next(tmp_path):
+    killed = subprocess.run([sys.executable, "-c", WRITER, str(tmp_path / "corpus")], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert [path.name for path in tmp_path.rglob("passages.bin")] == ["passages.bin"]
+    (tmp_path / ".corpus-of-mine").mkdir()
+    write_corpus(tmp_path / "corpus", template_corpus(20))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".corpus-of-mine", "corpus"]
 
 
 def test_one_changed_bit_in_any_file_is_told(tmp_path):
