@@ -95,7 +95,8 @@ def _parser() -> argparse.ArgumentParser:
         "--tools", nargs="+", choices=("bm25", "stemmed", "dense", "hybrid"), default=["bm25", "dense", "hybrid"]
     )
     parser.add_argument("--encoder", default="minilm")
-    parser.add_argument("--rerank", help="a cross-encoder; reranks the first 50 hits of each tool")
+    parser.add_argument("--rerank", help="a cross-encoder, which puts the first hits of each tool in order anew")
+    parser.add_argument("--depth", type=int, default=RerankSettings.depth, help="how many first hits (%(default)s)")
     parser.add_argument("--json", type=Path, help="a file for the figures")
     return parser
 
@@ -111,7 +112,9 @@ def _corpus(index: Path, loaded: Benchmarks, most: int | None) -> StoredCorpus:
 
 
 def _tools(options: argparse.Namespace, corpus: StoredCorpus) -> Iterator[tuple[str, Retriever]]:
-    progress, rerank = StderrProgress(), RerankSettings(options.rerank) if options.rerank else None
+    progress, rerank = StderrProgress(), None
+    if options.rerank:
+        rerank = RerankSettings(options.rerank, options.depth)
     if {"bm25", "hybrid"} & set(options.tools):
         build_bm25(options.index / "bm25", corpus, progress=progress)
     if {"dense", "hybrid"} & set(options.tools):
