@@ -21,7 +21,7 @@ def open_bytes(path: Path) -> BinaryIO:
     if path.suffix == ".gz":
         return cast("BinaryIO", gzip.open(path, "rb"))
     if path.suffix == ".zst":
-        return cast("BinaryIO", io.BufferedReader(_Zstandard(path)))
+        return cast("BinaryIO", io.BufferedReader(_zstandard(path)))
     return path.open("rb")
 
 
@@ -30,19 +30,22 @@ def without_ending(name: str) -> str:
     return name.removesuffix(".gz").removesuffix(".zst")
 
 
+def _zstandard(path: Path) -> "_Zstandard":
+    """Opens the file first: Python closes what was begun to be made too, and from 3.13 on tells what goes wrong with that."""
+    try:
+        import zstandard
+    except ImportError as error:
+        raise missing_extra("zstandard", "corpora") from error
+    return _Zstandard(path.open("rb"), zstandard.ZstdDecompressor(), zstandard.ZstdError)
+
+
 class _Zstandard(io.RawIOBase):
     """Zstandard frames, one after the other. The library's own reader takes an incomplete file for a complete one."""
 
-    def __init__(self, path: Path) -> None:
-        try:
-            import zstandard
-        except ImportError as error:
-            raise missing_extra("zstandard", "corpora") from error
-        self._error: type[Exception] = zstandard.ZstdError
-        self._decompressor = zstandard.ZstdDecompressor()
+    def __init__(self, file: BinaryIO, decompressor: Any, error: type[Exception]) -> None:
+        self._file, self._decompressor, self._error = file, decompressor, error
         self._frame: Any = None
         self._plain, self._packed = b"", b""
-        self._file = path.open("rb")
 
     def readable(self) -> bool:
         return True

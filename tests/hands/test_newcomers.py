@@ -139,6 +139,7 @@ def test_every_extra_is_tried():
 
 @pytest.mark.parametrize("command", ["agents.selfplay", "agents.warmstart"])
 def test_a_command_for_training_names_what_it_lacks_in_one_line(command):
+    pytest.importorskip("rich", reason="agents.selfplay looks for it first")
     code = f"import runpy, sys; sys.modules['torch'] = None; runpy.run_module({command!r}, run_name='__main__')"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 1
