@@ -126,6 +126,17 @@ def test_a_token_that_is_not_there_a_port_that_is_taken_and_a_world_that_is_none
             assert message in capsys.readouterr().err
 
 
+def test_it_listens_on_this_machine_alone_unless_told_otherwise_and_warns_where_anyone_may_ask(monkeypatch, capsys):
+    listened = []
+    monkeypatch.setattr("sesa_env.search.server.run.serve", lambda app, host, *_: listened.append(host))
+    monkeypatch.setenv("SECRET", "open sesame")
+    world, token = ["--world", json.dumps(SMALL)], ["--token-variable", "SECRET"]
+    for arguments, warned in ([], False), (["--host", "0.0.0.0"], True), (["--host", "0.0.0.0", *token], False):
+        assert main(["serve", *world, *arguments]) == 0
+        assert ("whoever reaches 0.0.0.0 may search" in capsys.readouterr().err) == warned
+    assert listened == ["127.0.0.1", "0.0.0.0", "0.0.0.0"]
+
+
 def test_without_the_extra_the_error_names_it(monkeypatch, capsys):
     for name in [name for name in sys.modules if name.startswith("sesa_env.search.server.") or name == "fastapi"]:
         monkeypatch.delitem(sys.modules, name)
