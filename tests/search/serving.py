@@ -43,6 +43,11 @@ def retrieve(url: str, body: object, **headers: str) -> Answer:
     return ask(url, "POST", "/retrieve", body, headers)
 
 
+def until_waiting(url: str, count: int) -> None:
+    """Returns when so many queries wait at a server."""
+    _until(lambda: ask(url, "GET", "/status").json["waiting"] == count, f"{count} queries never waited")
+
+
 @contextmanager
 def serving(app) -> Iterator[str]:
     """Serves an app in a thread; yields its URL."""

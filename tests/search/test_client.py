@@ -187,6 +187,14 @@ def test_the_servers_own_pause_is_kept():
         assert asked.is_set()
 
 
+def test_the_pauses_between_retries_double_up_to_a_limit(monkeypatch):
+    pauses = []
+    monkeypatch.setattr("urllib3.util.retry.time.sleep", pauses.append)
+    with FakeServer(in_turn((503, {}))) as server, pytest.raises(RetrievalOutage):
+        client(server.url, backoff_s=0.5, retries=8).search(["a"], 1)
+    assert pauses == [1, 2, 4, 8, 8, 8, 8]  # the first retry is made at once
+
+
 def test_no_server_is_an_outage():
     with FakeServer(lambda body: None) as server:
         url = server.url

@@ -52,12 +52,16 @@ def test_build_info_verify(tmp_path, source, capsys):
     assert json.loads(capsys.readouterr().out) == facts
 
 
-def test_another_search_tool_is_added_to_the_corpus_that_is_there(tmp_path, source, capsys):
+@pytest.mark.parametrize("kind", ["sq8", "hnsw", "ivfpq"])
+def test_another_search_tool_is_added_to_the_corpus_that_is_there_and_its_recall_told(tmp_path, source, capsys, kind):
     pytest.importorskip("faiss")
     build(tmp_path / "index", "--corpus", source("c.jsonl", template_corpus(300)))
-    build(tmp_path / "index", "--backend", "dense", *TOY, "--faiss", '{"kind": "hnsw", "links": 8}')
+    capsys.readouterr()
+    build(tmp_path / "index", "--backend", "dense", *TOY, "--faiss", json.dumps({"kind": kind, "links": 8, "code_bytes": 16}))
     told = capsys.readouterr()
-    assert "recall of hnsw against flat" in told.err
+    recall = json.loads(told.out)["dense"]["recall"]
+    assert 0 < recall <= 1
+    assert f"recall of {kind} against flat, first 10 hits: {recall:.4f}" in told.err
     assert held_backends(tmp_path / "index") == ("bm25", "dense")
     assert isinstance(open_index(tmp_path / "index", "dense"), DenseRetriever)
     assert main(["index", "verify", str(tmp_path / "index")]) == 0

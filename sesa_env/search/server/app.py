@@ -1,5 +1,6 @@
 """The web application: `POST /retrieve`, `GET /status`, `GET /metrics` and OpenAPI over one retriever."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -9,7 +10,7 @@ from sesa_env.errors import missing_extra
 from sesa_env.search.base import Retriever
 from sesa_env.search.server.batching import Batcher
 from sesa_env.search.server.config import ServerConfig
-from sesa_env.search.server.failures import add_failures
+from sesa_env.search.server.failures import StoppingError, add_failures
 from sesa_env.search.server.guard import Counting, Guard
 from sesa_env.search.server.metrics import Metrics
 from sesa_env.search.server.schema import Failure, Limits, RetrieveRequest, RetrieveResponse, Status, request_model
@@ -91,7 +92,10 @@ class _Served:
                 f"expected queries times topk of at most {self.config.max_passages}; came {len(queries)} times {k}; "
                 "send the queries in several requests, or ask for fewer passages",
             )
-        answers = await self.batcher.ask(queries, (k, request.return_scores))
+        try:
+            answers = await self.batcher.ask(queries, (k, request.return_scores))
+        except asyncio.CancelledError as error:  # what uvicorn does to requests that outlast the grace
+            raise StoppingError from error
         return Response(write_result(answers), media_type=_JSON, headers=self.headers)
 
     def status(self) -> Status:
@@ -114,7 +118,7 @@ class _Served:
 
 def _add_retrieve(app: FastAPI, served: _Served, config: ServerConfig, asked: list[Any]) -> None:
     model = request_model(config)
-    failures = _failures(400, 401, 413, 422, config.busy_status, 500)
+    failures = _failures(400, 401, 413, 422, config.busy_status, 500, 503)
 
     @app.post("/retrieve", response_model=RetrieveResponse, responses=failures, dependencies=asked)
     async def retrieve(request: model) -> Response:  # type: ignore[valid-type]  # made from the configuration

@@ -25,6 +25,10 @@ _HINTS = {
 }
 
 
+class StoppingError(Exception):
+    """The server was told to stop, and the time for what was asked before is over."""
+
+
 def failure(status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> Response:
     """Returns a response that says why there is no result."""
     # ASCII only: what came may hold characters that UTF-8 cannot write.
@@ -43,6 +47,7 @@ def add_failures(app: FastAPI, config: ServerConfig) -> None:
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(BusyError, busy)
+    app.add_exception_handler(StoppingError, _stopping)
     app.add_exception_handler(RetrievalError, _search_failed)
     app.add_exception_handler(Exception, _internal)
 
@@ -74,7 +79,13 @@ async def _http(_: Request, error: Exception) -> Response:
 
 
 async def _search_failed(_: Request, error: Exception) -> Response:
-    return failure(500, "search_failed", f"the search could not be carried out: {error}")
+    message = f"the search could not be carried out: {error}; ask once more, and go on without it if it fails again"
+    return failure(500, "search_failed", message)
+
+
+async def _stopping(_: Request, __: Exception) -> Response:
+    message = "the server stops, and had no time left for this search; ask again when it has been started again"
+    return failure(503, "stopping", message, {"Retry-After": "1"})
 
 
 async def _internal(_: Request, error: Exception) -> Response:

@@ -42,7 +42,10 @@ class Guard:
             return
         headers = Headers(scope=scope)
         if not self._knows(scope, headers):
-            message = "expected the header Authorization: Bearer TOKEN with the server's token; came none or another"
+            message = (
+                "expected the header Authorization: Bearer TOKEN with the server's token; came none or another; "
+                "ask whoever started the server for it"
+            )
             refused = failure(401, "unauthorised", message, {"WWW-Authenticate": "Bearer"})
             await refused(scope, receive, send)
         elif _length(headers) > self._max:

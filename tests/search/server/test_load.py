@@ -20,7 +20,7 @@ from sesa_env.search.server.app import make_app
 from sesa_env.search.server.config import ServerConfig
 from sesa_env.worlds import make_world
 from tests.search.conftest import template_queries
-from tests.search.serving import ask, retrieve, serving
+from tests.search.serving import retrieve, serving, until_waiting
 from tests.toy import PASSAGES, ToyRetriever
 
 SMALL = {"corpus": "miniwiki", "size": 300, "n_questions": 0, "n_targets": 0}
@@ -37,18 +37,6 @@ class Held(ToyRetriever):
         self.began.release()
         assert self.go.acquire(timeout=20)
         return super().search(queries, k)
-
-
-def waiting(url):
-    return ask(url, "GET", "/status").json["waiting"]
-
-
-def until_waiting(url, count):
-    for _ in range(1000):
-        if waiting(url) == count:
-            return
-        time.sleep(0.01)
-    raise AssertionError(f"expected {count} queries to wait; {waiting(url)} do")
 
 
 def test_concurrent_requests_share_a_search():

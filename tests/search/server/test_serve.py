@@ -4,7 +4,7 @@ import json
 import signal
 import socket
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -19,12 +19,13 @@ from sesa_env.search.opening import open_corpus
 from sesa_env.search.store import write_corpus
 from sesa_env.worlds import make_world
 from tests.search.conftest import template_corpus
-from tests.search.serving import ask, retrieve
+from tests.search.serving import ask, retrieve, until_waiting
 
 SMALL = {"corpus": "miniwiki", "size": 300, "n_questions": 0, "n_targets": 0}
 SLOW = """
 import sys, time
 from sesa_env.search.server.app import make_app
+from sesa_env.search.server.config import ServerConfig
 from sesa_env.search.server.run import serve
 from tests.toy import PASSAGES, ToyRetriever
 
@@ -32,10 +33,13 @@ class Slow(ToyRetriever):
     def search(self, queries, k):
         sys.stdout.write("searching\\n")
         sys.stdout.flush()
-        time.sleep(0.5)
+        time.sleep(float(sys.argv[1]))
         return super().search(queries, k)
 
-serve(make_app(Slow(PASSAGES)), "127.0.0.1", 0, ready=lambda url: print("slow on", url, flush=True))
+serve(
+    make_app(Slow(PASSAGES), ServerConfig(batch_size=1)), "127.0.0.1", 0, int(sys.argv[2]),
+    lambda url: print("slow on", url, flush=True),
+)
 """
 
 
@@ -73,17 +77,32 @@ def test_it_serves_an_index_directory(tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_what_was_asked_before_the_end_is_answered(number):
-    process, url = start(command=[sys.executable, "-c", SLOW])
-    answers = []
-    asking = threading.Thread(target=lambda: answers.append(retrieve(url, {"queries": ["corin vale"], "topk": 1})))
+    code, answers = _stopped_while_asked(number, seconds=0.3, grace_s=30)
+    assert code == 0
+    assert [answer.json["result"][0][0]["id"] for answer in answers] == ["p0"] * 3
+
+
+def test_what_outlasts_the_grace_is_refused_so_that_clients_wait_it_out():
+    code, answers = _stopped_while_asked(signal.SIGTERM, seconds=1.5, grace_s=0)
+    assert code == 0
+    assert {(answer.status, answer.error["code"], answer.headers["retry-after"]) for answer in answers} == {
+        (503, "stopping", "1")
+    }
+
+
+def _stopped_while_asked(number, seconds, grace_s):
+    """Asks three at once of a server that searches one at a time, stops it in the first search; its exit code, the answers."""
+    process, url = start(command=[sys.executable, "-c", SLOW, str(seconds), str(grace_s)])
     try:
-        asking.start()
-        assert process.stdout.readline() == "searching\n"
+        with ThreadPoolExecutor(3) as threads:
+            asked = [threads.submit(retrieve, url, {"queries": ["corin vale"], "topk": 1}) for _ in range(3)]
+            assert process.stdout.readline() == "searching\n"
+            until_waiting(url, 2)
+            process.send_signal(number)
+            answers = [future.result() for future in asked]
     finally:
         code = stop(process, number)
-    asking.join(10)
-    assert code == 0
-    assert [answer.json["result"][0][0]["id"] for answer in answers] == ["p0"]
+    return code, answers
 
 
 def test_a_token_that_is_not_there_a_port_that_is_taken_and_a_world_that_is_none(capsys, monkeypatch):
@@ -105,6 +124,17 @@ def test_a_token_that_is_not_there_a_port_that_is_taken_and_a_world_that_is_none
         ):
             assert main(["serve", *arguments]) == 2
             assert message in capsys.readouterr().err
+
+
+def test_it_listens_on_this_machine_alone_unless_told_otherwise_and_warns_where_anyone_may_ask(monkeypatch, capsys):
+    listened = []
+    monkeypatch.setattr("sesa_env.search.server.run.serve", lambda app, host, *_: listened.append(host))
+    monkeypatch.setenv("SECRET", "open sesame")
+    world, token = ["--world", json.dumps(SMALL)], ["--token-variable", "SECRET"]
+    for arguments, warned in ([], False), (["--host", "0.0.0.0"], True), (["--host", "0.0.0.0", *token], False):
+        assert main(["serve", *world, *arguments]) == 0
+        assert ("whoever reaches 0.0.0.0 may search" in capsys.readouterr().err) == warned
+    assert listened == ["127.0.0.1", "0.0.0.0", "0.0.0.0"]
 
 
 def test_without_the_extra_the_error_names_it(monkeypatch, capsys):
