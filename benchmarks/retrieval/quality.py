@@ -10,11 +10,18 @@ Encoding them takes long on a CPU; it is kept in the index directory and goes on
 
 import argparse
 import json
+import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
+from typing import TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.stats import Differences, macro_interval
 from sesa_env.corpus.flashrag import Benchmarks, load_benchmarks
 from sesa_env.errors import ConfigError
 from sesa_env.grading import contains_answer
@@ -33,6 +40,7 @@ from sesa_env.types import Question
 
 DEPTH = 10
 HITS = (1, 3, 10)
+Floats: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -49,17 +57,21 @@ class Score:
     mrr: float
     questions: int
 
+    @classmethod
+    def of(cls, found: Floats) -> "Score":
+        """Sums reciprocal ranks up."""
+        return cls(tuple(float(np.mean(found >= 1 / k)) for k in HITS), float(found.mean()), len(found))
 
-def score(retriever: Retriever, questions: Sequence[Question]) -> Score:
-    """Asks questions and counts hits."""
+
+def reciprocal_ranks(retriever: Retriever, questions: Sequence[Question]) -> Floats:
+    """Asks questions; returns 1/rank of each one's first hit among ten, 0 where there is none."""
     found = retriever.search([question.text for question in questions], DEPTH)
-    ranks = []
-    for question, passages in zip(questions, found, strict=True):
+    ranks = np.zeros(len(questions))
+    for number, (question, passages) in enumerate(zip(questions, found, strict=True)):
         texts = (f"{passage.title}\n{passage.text}" for passage in passages)
-        ranks.append(next((rank for rank, text in enumerate(texts, 1) if contains_answer(text, question.answers)), None))
-    count = len(ranks)
-    hits = tuple(sum(rank is not None and rank <= k for rank in ranks) / count for k in HITS)
-    return Score(hits, sum(1 / rank for rank in ranks if rank is not None) / count, count)
+        hits = (rank for rank, text in enumerate(texts, 1) if contains_answer(text, question.answers))
+        ranks[number] = 1 / next(hits, math.inf)
+    return ranks
 
 
 def askable(questions: Sequence[Question]) -> list[Question]:
@@ -73,11 +85,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     loaded = load_benchmarks(options.data, options.benchmarks)
     corpus = _corpus(options.index, loaded, options.passages)
     questions = {name: askable(asked)[: options.questions] for name, asked in loaded.questions.items()}
-    rows = {}
+    ranks = {}
     for name, retriever in _tools(options, corpus):
-        rows[name] = {benchmark: score(retriever, asked) for benchmark, asked in questions.items() if asked}
+        ranks[name] = {benchmark: reciprocal_ranks(retriever, asked) for benchmark, asked in questions.items() if asked}
         sys.stderr.write(f"{name}: done\n")
-    sys.stdout.write(_table(len(corpus), rows))
+    rows = {name: {benchmark: Score.of(found) for benchmark, found in row.items()} for name, row in ranks.items()}
+    sys.stdout.write(_table(len(corpus), rows) + "\n" + _differences(ranks))
     if options.json:
         plain = {name: {benchmark: vars(each) for benchmark, each in row.items()} for name, row in rows.items()}
         options.json.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
@@ -153,6 +166,16 @@ def _table(passages: int, rows: dict[str, dict[str, Score]]) -> str:
             asked,
         )
         lines.append(f"| {tool} | {' | '.join(map(_cell, [*columns, mean]))} |")
+    return "\n".join(lines) + "\n"
+
+
+def _differences(ranks: Mapping[str, Mapping[str, Floats]]) -> str:
+    """Compares the mean reciprocal ranks of each tool with those of each before it, paired by question."""
+    lines = ["Mean of the benchmarks' MRR, differences in points with paired 95 % intervals over questions:", ""]
+    for (before, one), (after, other) in combinations(ranks.items(), 2):
+        estimate = macro_interval({name: Differences((other[name] - one[name],), crossed=False) for name in one})
+        value, low, high = (100 * number for number in (estimate.value, estimate.low, estimate.high))
+        lines.append(f"- {before} to {after}: {value:+.1f} [{low:+.1f}, {high:+.1f}]")
     return "\n".join(lines) + "\n"
 
 

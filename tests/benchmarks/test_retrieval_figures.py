@@ -32,7 +32,7 @@ def test_hits_and_reciprocal_ranks_are_counted():
     texts = ["wern wern fenn", "wern fenn", "wern Oro Vale", "nothing of it"]
     retriever = BM25Retriever(ListCorpus(Passage(str(place), "", text) for place, text in enumerate(texts)), backend="numpy")
     asked = [Question("a", "wern", ("oro vale",)), Question("b", "nothing", ("of it",)), Question("c", "fenn", ("Mira",))]
-    found = quality.score(retriever, asked)
+    found = quality.Score.of(quality.reciprocal_ranks(retriever, asked))
     assert [hit.id for hit in retriever.search(["wern"], 3)[0]] == ["0", "1", "2"]
     assert found.hits == pytest.approx((1 / 3, 2 / 3, 2 / 3))
     assert found.mrr == pytest.approx((1 / 3 + 1) / 3)
@@ -48,6 +48,8 @@ def test_quality_of_every_tool_in_a_table(data, tmp_path, capsys):
     assert len(figures := json.loads((tmp_path / "figures.json").read_text())) == 8
     assert all(f"| {name} |" in table for name in figures)
     assert figures["bm25"]["nq"]["mrr"] > 0.5
+    assert table.count(" to ") == 8 * 7 // 2
+    assert "- bm25 to hybrid, reciprocal ranks: " in table
     assert set(figures["hybrid, reciprocal ranks"]) == {"nq", "popqa"}
     assert quality.main([*arguments[:4], "--tools", "bm25"]) == 0
 
