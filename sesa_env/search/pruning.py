@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sesa_env.search.postings import Postings
 from sesa_env.search.ranking import Places
 
-PASSAGES_A_HIT = 2**11
+PASSAGES_A_HIT = 2**12
 """Pruning pays where the corpus has so many passages for each hit that is wanted: else too many passages are left over."""
 
 POSTINGS = 2**14
