@@ -13,7 +13,7 @@ INSIDE = {  # what the modules in the reference are made of, and commands, which
     "players.asking", "players.blank", "players.cloze", "players.compare", "players.decisions", "players.following",
     "players.spans", "terminal.cli", "terminal.hints",
     "search.answers_file", "search.bm25_files", "search.building", "search.counts", "search.index_cli",
-    "search.index_files", "search.postings", "search.progress", "search.ranking", "search.shared",
+    "search.index_files", "search.postings", "search.progress", "search.pruning", "search.ranking", "search.shared",
     "search.stderr_progress", "search.torch_flat", "search.vectors", "search.vocabulary", "search.server.batching",
     "search.server.cli", "search.server.failures", "search.server.guard", "search.server.metrics",
     "search.server.schema",

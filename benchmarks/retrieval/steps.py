@@ -4,6 +4,7 @@ python -m benchmarks.retrieval.steps
 python -m benchmarks.retrieval.steps --size 20000 --seconds 5
 
 Each place is measured with one Gymnasium environment stepped by itself, and with 64 games in lock-step, which share a request.
+Scoring is compiled before, where numba is installed, as it is by itself after some seconds of searching.
 "a connection a query" is what most clients of the field do: it shows what keeping connections is worth.
 """
 
@@ -26,6 +27,7 @@ from sesa_env.env import SearchEnv
 from sesa_env.game import GameConfig, SearchGame
 from sesa_env.play import step
 from sesa_env.search.base import Retriever
+from sesa_env.search.bm25 import NUMBA_PAYS_AFTER
 from sesa_env.search.client import RemoteRetriever, RemoteSettings
 from sesa_env.search.wire import read_result, write_request
 from sesa_env.types import Passage
@@ -103,6 +105,13 @@ def measurements(world: World, remotes: Mapping[str, Retriever]) -> dict[tuple[s
     return ways
 
 
+def search_until_compiled(world: World, retriever: Retriever) -> None:
+    """Asks until BM25 has been asked often enough to be compiled."""
+    texts = [question.text for question in world.questions]
+    for _ in range(0, NUMBA_PAYS_AFTER + len(texts), len(texts)):
+        retriever.search(texts, GameConfig().top_k)
+
+
 def _environment(world: World) -> gymnasium.Env[str, str]:
     """Makes the registered environment and puts it on a world that has no name to be made by."""
     env = gymnasium.make(
@@ -138,6 +147,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "a connection a query": ConnectionAQuery(ours),
             "a stub server": RemoteRetriever(RemoteSettings(url=stub)),
         }
+        for retriever in (world.retriever, remotes["sesa serve"]):
+            search_until_compiled(world, retriever)
         ways = measurements(world, remotes)
         rates: dict[tuple[str, str], list[float]] = {way: [] for way in ways}
         for _ in range(options.rounds):
