@@ -152,8 +152,8 @@ class FaissIndex:
         vectors: the vectors' file.
         rows: the same, mapped: shape (passages, dimension).
         settings: what it was built with; those of search may be others.
-        device: where "flat" searches: "cpu", by FAISS; "cuda", by torch; "auto" takes a GPU where there is one. The other kinds
-            search on the CPU.
+        device: "cpu"; "cuda", or "auto" where there is a GPU: "flat" is then searched there by torch, and "ivfpq" by FAISS, if it
+            is a build that knows of GPUs (those on PyPI are not). The other kinds search on the CPU.
     """
 
     def __init__(self, directory: Path, vectors: Path, rows: Rows, settings: FaissSettings, device: str = "cpu") -> None:
@@ -171,6 +171,8 @@ class FaissIndex:
             self._index.hnsw.efSearch = settings.effort
         elif settings.kind == "ivfpq":
             self._index.nprobe = min(settings.probes, self._index.nlist)
+            if device != "cpu" and getattr(faiss, "get_num_gpus", int)():
+                self._index = faiss.index_cpu_to_all_gpus(self._index)
         if (self._index.ntotal, self._index.d) != rows.shape:
             raise ValueError(f"the FAISS index is of {self._index.ntotal} vectors, expected {len(rows)}")
 

@@ -114,6 +114,20 @@ def test_torch_answers_as_faiss(corpus, tmp_path, monkeypatch, rows_at_once):
             assert share_of_places(one[1], other[1]) > 0.9  # ties of rounding apart
 
 
+@pytest.mark.parametrize(("device", "gpus", "moved"), [("auto", 2, 1), ("cuda", 1, 1), ("auto", 0, 0), ("cpu", 2, 0)])
+def test_lists_of_codes_go_to_the_gpus_that_faiss_sees(corpus, tmp_path, monkeypatch, device, gpus, moved):
+    built = build_dense(tmp_path / "dense", corpus, settings("ivfpq"))
+    expected = built.search(template_queries(20), 5)
+    given = []
+    monkeypatch.setattr(faiss, "get_num_gpus", lambda: gpus, raising=False)
+    monkeypatch.setattr(faiss, "index_cpu_to_all_gpus", lambda index: given.append(index.nprobe) or index, raising=False)
+    monkeypatch.setattr("sesa_env.search.faiss_index.gpu_there", lambda: False)
+    index = FaissIndex(tmp_path / "dense", tmp_path / "dense" / "vectors.faiss", built.rows, built.settings.faiss, device)
+    assert given == [built.settings.faiss.probes] * moved
+    monkeypatch.setattr(built, "_index", index)
+    assert built.search(template_queries(20), 5) == expected
+
+
 def share_of_places(one, other):
     return len(np.intersect1d(one, other)) / len(one)
 
