@@ -152,8 +152,8 @@ class FaissIndex:
         vectors: the vectors' file.
         rows: the same, mapped: shape (passages, dimension).
         settings: what it was built with; those of search may be others.
-        device: "cpu"; "cuda", or "auto" where there is a GPU: "flat" is then searched there by torch, and "ivfpq" by FAISS, if it
-            is a build that knows of GPUs (those on PyPI are not). The other kinds search on the CPU.
+        device: "cpu"; "cuda", or "auto" where there is a GPU: "flat" is then searched there by torch, and "ivfpq" by FAISS, if
+            it is a build that knows of GPUs (those on PyPI are not). The other kinds search on the CPU.
     """
 
     def __init__(self, directory: Path, vectors: Path, rows: Rows, settings: FaissSettings, device: str = "cpu") -> None:
