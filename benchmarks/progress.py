@@ -98,4 +98,4 @@ def print_tables(root: Path, tables: Sequence[Table]) -> None:
             if not str(row.get("arm", "")).endswith("(paper)"):
                 shown.add_row(*(format_cell(row.get(column.key), column.style) for column in columns))
         console.print(shown)
-    console.print(f"Report: {root / 'report.md'}; tables, figures and every answer beside it.", markup=False, soft_wrap=True)
+    console.print(f"Report: {root / 'report.html'}; tables, figures and every answer beside it.", markup=False, soft_wrap=True)
