@@ -223,6 +223,13 @@ def test_what_is_not_said_again_stays_and_what_is_free_changes(tmp_path, capsys)
         assert line in capsys.readouterr().err
 
 
+def test_a_directory_that_cannot_be_made_is_told(tmp_path, capsys):
+    (tmp_path / "file").touch()
+    out = tmp_path / "file" / "out"
+    assert main([*OPTIONS, "--out", str(out)]) == 2
+    assert f"cannot write in {out} (Not a directory); name another directory with --out\n" in capsys.readouterr().err
+
+
 def test_a_run_without_out_goes_on_in_its_default_directory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(OPTIONS) == 0
