@@ -32,6 +32,7 @@ from agents.selfplay.loop import SelfPlay
 from agents.selfplay.metrics import read_bootstrap, read_metrics
 from agents.selfplay.presets import PRESETS, PROFILES, configure
 from sesa_env.errors import ConfigError, SesaError
+from sesa_env.output import require_run
 from sesa_env.plain import build
 
 
@@ -119,8 +120,10 @@ def _configuration(options: argparse.Namespace) -> tuple[RunConfig, Path]:
     given = {name: getattr(options, name) for name in ("model", "profile", "updates")}
     preset, arm, seed = options.preset or "quick", options.arm or "sesa", options.seed or 0
     out = Path(options.out or default_directory(configure(preset, arm, seed=seed, settings=settings, **given)))
-    if options.resume and (stored := stored_config(out)) is not None:
-        return _overridden(stored, options, settings), out
+    if options.resume:
+        require_run(out)
+        if (stored := stored_config(out)) is not None:
+            return _overridden(stored, options, settings), out
     return configure(preset, arm, seed=seed, settings=settings, **given), out
 
 

@@ -204,7 +204,7 @@ def test_the_command_that_an_unfinished_run_names_finishes_it(tmp_path):
 
 def test_what_is_not_said_again_stays_and_what_is_free_changes(tmp_path, capsys):
     out = ["--out", str(tmp_path / "run"), "--resume"]
-    assert main([*OPTIONS, *out]) == 0  # there is nothing to go on with yet: it begins
+    assert main([*OPTIONS, *out[:2]]) == 0
     assert main([*out, "--updates", "2"]) == 0
     assert main([*out, *OPTIONS[:2], *OPTIONS[4:], "--profile", "tiny", "--preset", "quick", "--set", "guard.patience=3"]) == 0
     assert len(read_metrics(tmp_path / "run")) == 2
@@ -228,6 +228,15 @@ def test_a_directory_that_cannot_be_made_is_told(tmp_path, capsys):
     out = tmp_path / "file" / "out"
     assert main([*OPTIONS, "--out", str(out)]) == 2
     assert f"cannot write in {out} (Not a directory); name another directory with --out\n" in capsys.readouterr().err
+
+
+def test_there_must_be_a_run_to_go_on_with(tmp_path, capsys):
+    (tmp_path / "empty").mkdir()
+    for name in ("nope", "empty"):
+        assert main([*OPTIONS, "--out", str(tmp_path / name), "--resume"]) == 2
+        said = f"{tmp_path / name} holds no run to go on with; leave --resume out to begin one\n"
+        assert capsys.readouterr().err.endswith(said)
+        assert stored_config(tmp_path / name) is None
 
 
 def test_a_run_without_out_goes_on_in_its_default_directory(tmp_path, monkeypatch):
