@@ -169,7 +169,9 @@ def run_experiment(options: argparse.Namespace) -> None:
     data = options.data and str(Path(options.data).resolve())
     experiment = experiment_of(options.preset, options.model, data, options.seeds)
     if options.dry_run:
-        sys.stdout.write(dry_run(experiment))
+        for line in dry_run(experiment):
+            sys.stdout.write(f"{line}\n")
+            sys.stdout.flush()  # what comes next may take minutes
         return
     root = Path(options.out or f"runs/experiment-{experiment.name}")
     if options.resume:
