@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import shlex
 import shutil
 import subprocess
@@ -237,6 +238,27 @@ def test_there_must_be_a_run_to_go_on_with(tmp_path, capsys):
         said = f"{tmp_path / name} holds no run to go on with; leave --resume out to begin one\n"
         assert capsys.readouterr().err.endswith(said)
         assert stored_config(tmp_path / name) is None
+
+
+def test_ctrl_c_ends_a_run_quietly(tmp_path, capsys, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("agents.selfplay.__main__.train", interrupt)
+    assert main([*OPTIONS, "--out", str(tmp_path / "run")]) == 130
+    assert capsys.readouterr().err.strip().splitlines() == [
+        "selfplay: interrupted; to go on from the last checkpoint, type the same with --resume"
+    ]
+
+
+def test_ctrl_c_during_the_imports_ends_quietly(tmp_path):
+    (tmp_path / "rich.py").write_text("raise KeyboardInterrupt")
+    done = subprocess.run(
+        [sys.executable, "-m", "agents.selfplay"],
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 130
+    assert done.stderr.strip() == "selfplay: interrupted before anything was begun"
 
 
 def test_a_run_without_out_goes_on_in_its_default_directory(tmp_path, monkeypatch):
