@@ -14,6 +14,7 @@ from benchmarks.plan import Plan
 from benchmarks.records import dump, read_json, read_records, write_json
 from benchmarks.units import RECORDS_FILE, UNITS, discard_unfinished, is_finished
 from sesa_env.errors import ConfigError, StoreError
+from sesa_env.output import is_new, writing_in
 
 CONFIG_FILE, PLAN_FILE, ENVIRONMENT_FILE = "config.json", "plan.json", "environment.json"
 
@@ -22,12 +23,13 @@ def check_directory(root: Path, config: RunConfig, resume: bool) -> None:
     """Checks that a run may be begun or resumed in a directory, and changes nothing. Resuming an empty one begins it.
 
     Raises:
-        ConfigError: the directory is not empty and `resume` is False, or it holds a run of another configuration.
+        ConfigError: the directory is not empty and `resume` is False, it holds a run of another configuration, or it cannot be
+            looked into.
     """
+    if is_new(root):
+        return
     if root.is_file():
         raise ConfigError(f"{root} is a file; choose a directory with --out")
-    if not root.exists() or not any(root.iterdir()):
-        return
     if not resume:
         raise ConfigError(f"{root} is not empty; add --resume to finish the run in it, or choose another directory with --out")
     if not (root / CONFIG_FILE).is_file():
@@ -48,10 +50,11 @@ def begin(root: Path, config: RunConfig, plan: Plan, world: str) -> list[dict[st
         The surroundings in which the run was worked on, this process's last; more than one where it was resumed in others.
 
     Raises:
-        ConfigError: the plan or the world differs from the directory's.
+        ConfigError: the plan or the world differs from the directory's, or the directory cannot be written.
         StoreError: a bank was changed since records were made with it.
     """
-    write_json(root / CONFIG_FILE, config.to_json())
+    with writing_in(root):
+        write_json(root / CONFIG_FILE, config.to_json())
     planned = {"world": world, "units": plan.to_json()}
     if (root / PLAN_FILE).is_file():
         _refuse_changes(root / PLAN_FILE, planned, "plan (the data or the code has changed)")

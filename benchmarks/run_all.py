@@ -36,6 +36,7 @@ from benchmarks.progress import print_outcome, print_plan, print_tables, progres
 from benchmarks.suites import SUITES  # noqa: E402 - comes after limit_threads
 from benchmarks.trained import read_runs  # noqa: E402 - comes after limit_threads
 from sesa_env.errors import ConfigError, SesaError  # noqa: E402 - comes after limit_threads
+from sesa_env.output import require_run  # noqa: E402 - comes after limit_threads
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -122,6 +123,8 @@ def run(options: argparse.Namespace) -> None:
         raise ConfigError("--model and --dry-run are the experiment's; leave them out beside --arms and --trained")
     config = _config(options)
     root = Path(options.out or f"runs/{'trained' if config.trained else config.suite}-{config.preset}")
+    if options.resume:
+        require_run(root)
     check_directory(root, config, options.resume)
     found = check(config)
     plan = make_plan(config, found.available)
@@ -166,9 +169,13 @@ def run_experiment(options: argparse.Namespace) -> None:
     data = options.data and str(Path(options.data).resolve())
     experiment = experiment_of(options.preset, options.model, data, options.seeds)
     if options.dry_run:
-        sys.stdout.write(dry_run(experiment))
+        for line in dry_run(experiment):
+            sys.stdout.write(f"{line}\n")
+            sys.stdout.flush()  # what comes next may take minutes
         return
     root = Path(options.out or f"runs/experiment-{experiment.name}")
+    if options.resume:
+        require_run(root)
     carry_out(experiment, root, options.workers or os.cpu_count() or 1, resume=options.resume)
     print_tables(root, write_outcome(experiment, root))
 

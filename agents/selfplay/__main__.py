@@ -13,26 +13,32 @@ from typing import Any
 
 from sesa_env.errors import missing_extra
 
-try:  # before all that needs them: who lacks one reads what to type, not where it was missed
-    import rich  # noqa: F401 - only looked for, as the others
-    import safetensors  # noqa: F401
-    import torch  # noqa: F401
-    import transformers  # noqa: F401
-except ImportError as error:
-    extra = "train" if str(error.name).startswith("rich") else "llm"
-    raise SystemExit(f"agents.selfplay: {missing_extra(str(error.name), extra)}") from error
-
-from agents.selfplay.arms import ARMS, Overrides, arm_overrides, merged, spent
-from agents.selfplay.boards import Board, check_boards, open_boards
-from agents.selfplay.config import RunConfig
-from agents.selfplay.directory import open_directory, stored_config
-from agents.selfplay.finished import mark_finished
-from agents.selfplay.live import LiveView
-from agents.selfplay.loop import SelfPlay
-from agents.selfplay.metrics import read_bootstrap, read_metrics
-from agents.selfplay.presets import PRESETS, PROFILES, configure
-from sesa_env.errors import ConfigError, SesaError
-from sesa_env.plain import build
+try:
+    try:  # before all that needs them: who lacks one reads what to type, not where it was missed
+        import rich  # noqa: F401 - only looked for, as the others
+        import safetensors  # noqa: F401
+        import torch  # noqa: F401
+        import transformers  # noqa: F401
+    except ImportError as error:
+        extra = "train" if str(error.name).startswith("rich") else "llm"
+        raise SystemExit(f"agents.selfplay: {missing_extra(str(error.name), extra)}") from error
+    from agents.selfplay.arms import ARMS, Overrides, arm_overrides, merged, spent
+    from agents.selfplay.boards import Board, check_boards, open_boards
+    from agents.selfplay.config import RunConfig
+    from agents.selfplay.directory import open_directory, stored_config
+    from agents.selfplay.finished import mark_finished
+    from agents.selfplay.live import LiveView
+    from agents.selfplay.loop import SelfPlay
+    from agents.selfplay.metrics import read_bootstrap, read_metrics
+    from agents.selfplay.presets import PRESETS, PROFILES, configure
+    from sesa_env.errors import ConfigError, SesaError
+    from sesa_env.output import require_run
+    from sesa_env.plain import build
+except KeyboardInterrupt:  # these imports take seconds
+    if __name__ != "__main__":
+        raise
+    sys.stderr.write("\nselfplay: interrupted before anything was begun\n")
+    raise SystemExit(130) from None
 
 
 def train(config: RunConfig, out: str | Path, *, resume: bool = False, show: bool = True) -> Path:
@@ -119,8 +125,10 @@ def _configuration(options: argparse.Namespace) -> tuple[RunConfig, Path]:
     given = {name: getattr(options, name) for name in ("model", "profile", "updates")}
     preset, arm, seed = options.preset or "quick", options.arm or "sesa", options.seed or 0
     out = Path(options.out or default_directory(configure(preset, arm, seed=seed, settings=settings, **given)))
-    if options.resume and (stored := stored_config(out)) is not None:
-        return _overridden(stored, options, settings), out
+    if options.resume:
+        require_run(out)
+        if (stored := stored_config(out)) is not None:
+            return _overridden(stored, options, settings), out
     return configure(preset, arm, seed=seed, settings=settings, **given), out
 
 
@@ -161,7 +169,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command line.
 
     Returns:
-        0 when the run is complete; 2 when it could not be begun, or a step went wrong.
+        0 when the run is complete; 2 when it could not be begun, or a step went wrong; 130 when it was interrupted.
     """
     options = _parser().parse_args(arguments)
     logging.basicConfig(format="%(levelname)s %(message)s", stream=sys.stderr)
@@ -171,6 +179,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SesaError as error:
         sys.stderr.write(f"selfplay: {error}\n")
         return 2
+    except KeyboardInterrupt:
+        sys.stderr.write("\nselfplay: interrupted; to go on from the last checkpoint, type the same with --resume\n")
+        return 130
     sys.stdout.write(
         json.dumps({"out": str(out), "spent": spent(read_metrics(out), read_bootstrap(out))}, sort_keys=True) + "\n"
     )

@@ -11,6 +11,7 @@ from agents.selfplay.config import RunConfig
 from agents.selfplay.finished import FINISHED, START, finished_updates, read_json
 from sesa_env.errors import ConfigError
 from sesa_env.memory.whole import whole_file
+from sesa_env.output import is_new, writing_in
 from sesa_env.plain import build
 
 CONFIG = "config.json"
@@ -36,10 +37,11 @@ def open_directory(config: RunConfig, out: Path, *, resume: bool) -> bool:
         Whether there is anything to do. If not, the run is finished and no file of it was touched.
 
     Raises:
-        ConfigError: the directory holds another run or something else, or this one and `resume` is False; or the weights that
-            it started from have changed since.
+        ConfigError: the directory holds another run or something else, or this one and `resume` is False; the weights that
+            it started from have changed since; or it cannot be written.
     """
-    found = stored_config(out)
+    new = is_new(out)
+    found = None if new else stored_config(out)
     if found is not None:
         if not resume:
             raise ConfigError(f"{out} holds a run already; type --resume to go on with it, or name another --out")
@@ -47,9 +49,10 @@ def open_directory(config: RunConfig, out: Path, *, resume: bool) -> bool:
         if (made := finished_updates(out)) is not None and made >= config.updates:
             return False
         _check_not_back(config, out)
-    elif out.exists() and any(out.iterdir()):
+    elif not new:
         raise ConfigError(f"{out} is not empty and holds no run; expected a new or empty directory")
-    out.mkdir(parents=True, exist_ok=True)
+    with writing_in(out):
+        out.mkdir(parents=True, exist_ok=True)
     _pin_start(config, out, begun=found is not None)
     return True
 
@@ -77,9 +80,10 @@ def _pin_start(config: RunConfig, out: Path, *, begun: bool) -> None:
             f"--resume: {config.model!r} has other weights than when this run began: {was.get('weights')} -> "
             f"{start['weights']}; put the old ones back, or begin another run"
         )
-    (out / FINISHED).unlink(missing_ok=True)
-    _write(out / CONFIG, config.to_json())
-    _write(out / START, start)
+    with writing_in(out):
+        (out / FINISHED).unlink(missing_ok=True)
+        _write(out / CONFIG, config.to_json())
+        _write(out / START, start)
 
 
 def _write(path: Path, value: Mapping[str, Any]) -> None:

@@ -30,19 +30,23 @@ class Cost:
     hours: float
 
 
-def dry_run(experiment: Experiment) -> str:
+def dry_run(experiment: Experiment) -> Iterator[str]:
     """Describes an experiment without doing it.
+
+    Worlds and models may take minutes to look at, so each is named before it is.
 
     Args:
         experiment: what would be done.
 
-    Returns:
-        The plan, what is missing, and the estimated cost, for a reader.
+    Yields:
+        Lines for a reader as they are known: the plan, what is there and what is missing, the estimated cost.
     """
     cells = experiment.cells()
     source = same_training(cells)
     trained = [cell for cell in cells if source[cell.id] == cell.id]
-    return "\n".join([*_plan(experiment, trained), *_needs(trained), *_costs(trained)]) + "\n"
+    yield from _plan(experiment, trained)
+    yield from _needs(trained)
+    yield from _costs(trained)
 
 
 def _plan(experiment: Experiment, cells: Sequence[Cell]) -> Iterator[str]:
@@ -61,6 +65,7 @@ def _needs(cells: Sequence[Cell]) -> Iterator[str]:
     yield "What it needs"
     worlds = {repr((config.world, config.world_options)): config for config in map(training_config, cells)}
     for config in worlds.values():
+        yield f"  world {config.world}: looking for it"
         try:
             world = make_world(config.world, **config.world_options)
         except SesaError as error:
@@ -68,6 +73,7 @@ def _needs(cells: Sequence[Cell]) -> Iterator[str]:
         else:
             yield f"  world {config.world}: {len(world.corpus):,} passages, {len(world.targets):,} targets"
     for name in sorted({training_config(cell).model for cell in cells}):
+        yield f"  model {name}: looking for it"
         yield f"  model {name}: {'here' if _is_here(name) else 'not on this machine: it will be fetched from the hub'}"
     for name in sorted({training_config(cell).judge or "" for cell in cells} - {""}):
         yield f"  judge {name}: must answer when the run begins"
@@ -86,9 +92,9 @@ def _is_here(name: str) -> bool:
 
 
 def _costs(cells: Sequence[Cell]) -> Iterator[str]:
+    yield "What it costs, estimated"
     costs = [cost(cell) for cell in cells]
     largest = max(costs, key=lambda one: one.memory)
-    yield "What it costs, estimated"
     yield (
         f"  memory: {largest.memory / _GIB:.1f} GiB for two policies of {largest.parameters / 1e6:,.1f} million parameters "
         "with their optimisers and reference models, activations and the keys and values of rollouts not counted"

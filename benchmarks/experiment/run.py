@@ -19,6 +19,7 @@ from benchmarks.progress import Begin, progress_bars
 from benchmarks.records import dump, read_json, write_json
 from benchmarks.trained import check_runs
 from sesa_env.errors import ConfigError
+from sesa_env.output import is_new, writing_in
 
 CONFIG_FILE = "experiment.json"
 _POLL = 1.0  # seconds between two looks at how far trainings are
@@ -36,11 +37,12 @@ def run_experiment(experiment: Experiment, root: Path, workers: int, *, resume: 
         resume: go on in a directory that is not empty.
 
     Raises:
-        ConfigError: the directory holds something else, or another experiment.
+        ConfigError: the directory holds something else, or another experiment, or cannot be written.
         SesaError: a training or an evaluation failed; what is finished is kept.
     """
     _check_directory(experiment, root, resume)
-    write_json(root / CONFIG_FILE, experiment.to_json())
+    with writing_in(root):
+        write_json(root / CONFIG_FILE, experiment.to_json())
     source = same_training(experiment.cells())
     cells = [cell for cell in experiment.cells() if source[cell.id] == cell.id]
     _print_plan(experiment, root, cells, workers)
@@ -98,7 +100,7 @@ def branches_of(experiment: Experiment, source: Mapping[str, str]) -> list[Branc
 
 
 def _check_directory(experiment: Experiment, root: Path, resume: bool) -> None:
-    if not root.exists() or not any(root.iterdir()):
+    if is_new(root):
         return
     if not resume:
         raise ConfigError(f"{root} is not empty; add --resume to finish the experiment in it, or choose another --out")

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import shlex
 import shutil
 import subprocess
@@ -204,7 +205,7 @@ def test_the_command_that_an_unfinished_run_names_finishes_it(tmp_path):
 
 def test_what_is_not_said_again_stays_and_what_is_free_changes(tmp_path, capsys):
     out = ["--out", str(tmp_path / "run"), "--resume"]
-    assert main([*OPTIONS, *out]) == 0  # there is nothing to go on with yet: it begins
+    assert main([*OPTIONS, *out[:2]]) == 0
     assert main([*out, "--updates", "2"]) == 0
     assert main([*out, *OPTIONS[:2], *OPTIONS[4:], "--profile", "tiny", "--preset", "quick", "--set", "guard.patience=3"]) == 0
     assert len(read_metrics(tmp_path / "run")) == 2
@@ -221,6 +222,43 @@ def test_what_is_not_said_again_stays_and_what_is_free_changes(tmp_path, capsys)
     ):
         assert main([*out, *more]) == 2
         assert line in capsys.readouterr().err
+
+
+def test_a_directory_that_cannot_be_made_is_told(tmp_path, capsys):
+    (tmp_path / "file").touch()
+    out = tmp_path / "file" / "out"
+    assert main([*OPTIONS, "--out", str(out)]) == 2
+    assert f"cannot write in {out} (Not a directory); name another directory with --out\n" in capsys.readouterr().err
+
+
+def test_there_must_be_a_run_to_go_on_with(tmp_path, capsys):
+    (tmp_path / "empty").mkdir()
+    for name in ("nope", "empty"):
+        assert main([*OPTIONS, "--out", str(tmp_path / name), "--resume"]) == 2
+        said = f"{tmp_path / name} holds no run to go on with; leave --resume out to begin one\n"
+        assert capsys.readouterr().err.endswith(said)
+        assert stored_config(tmp_path / name) is None
+
+
+def test_ctrl_c_ends_a_run_quietly(tmp_path, capsys, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("agents.selfplay.__main__.train", interrupt)
+    assert main([*OPTIONS, "--out", str(tmp_path / "run")]) == 130
+    assert capsys.readouterr().err.strip().splitlines() == [
+        "selfplay: interrupted; to go on from the last checkpoint, type the same with --resume"
+    ]
+
+
+def test_ctrl_c_during_the_imports_ends_quietly(tmp_path):
+    (tmp_path / "rich.py").write_text("raise KeyboardInterrupt")
+    done = subprocess.run(
+        [sys.executable, "-m", "agents.selfplay"],
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 130
+    assert done.stderr.strip() == "selfplay: interrupted before anything was begun"
 
 
 def test_a_run_without_out_goes_on_in_its_default_directory(tmp_path, monkeypatch):

@@ -232,6 +232,25 @@ def test_mistakes_are_told_in_one_line(arguments, said, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_a_directory_that_cannot_be_made_is_told_in_one_line(tmp_path):
+    (tmp_path / "file").touch()
+    out = tmp_path / "file" / "out"
+    done = run(["--preset", "smoke", "--arms", "naive", "--out", str(out)])
+    assert done.returncode == 2
+    assert done.stderr == f"error: cannot write in {out} (Not a directory); name another directory with --out\n"
+
+
+@pytest.mark.parametrize("arms", [["--arms", "naive"], []])
+def test_there_must_be_a_run_to_go_on_with(tmp_path, arms):
+    if not arms:
+        pytest.importorskip("peft", reason="the experiment needs the llm extra")
+    out = tmp_path / "nope"
+    done = run(["--preset", "smoke", *arms, "--out", str(out), "--resume"])
+    assert done.returncode == 2
+    assert done.stderr == f"error: {out} holds no run to go on with; leave --resume out to begin one\n"
+    assert not out.exists()
+
+
 def test_the_experiment_says_which_extra_it_needs_or_which_presets_there_are(tmp_path):
     done = run(["--preset", "huge", "--out", str(tmp_path / "out")])
     assert done.returncode == 2

@@ -10,16 +10,33 @@ from sesa_env.errors import ConfigError
 
 
 def test_the_quick_experiment_has_all_it_needs():
-    told = dry_run(EXPERIMENTS["quick"])
+    told = "\n".join(dry_run(EXPERIMENTS["quick"]))
     assert "MISSING" not in told
     assert "model tiny: here" in told
     assert "updates; a CPU core makes one in about a second" in told
 
 
 def test_what_is_missing_is_told():
-    told = dry_run(experiment_of("paper", "somebody/Model-4B", "no/such/directory"))
+    told = "\n".join(dry_run(experiment_of("paper", "somebody/Model-4B", "no/such/directory")))
     assert "world flashrag: MISSING:" in told
     assert "model somebody/Model-4B: not on this machine" in told
+
+
+def test_the_plan_comes_first_and_what_takes_long_is_named_before(monkeypatch):
+    made = []
+
+    def make(name, **options):
+        made.append(name)
+        raise ConfigError("none")
+
+    monkeypatch.setattr("benchmarks.experiment.dry_run.make_world", make)
+    lines = dry_run(EXPERIMENTS["quick"])
+    plan = [next(lines) for _ in range(3)]
+    assert [line.split()[0] for line in plan] == ["Experiment", "main:", "What"]
+    assert next(lines) == "  world miniwiki: looking for it"
+    assert made == []
+    assert next(lines) == "  world miniwiki: MISSING: none"
+    assert next(lines) == "  model tiny: looking for it"
 
 
 def test_the_papers_arms_without_ready_questions_are_left_to_miniwiki():
