@@ -1,6 +1,7 @@
 """The command `sesa`: list, play, check, bench, replay, bank, models, index, serve."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -27,15 +28,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: the command line; None takes the process's own.
 
     Returns:
-        The exit code: 0 if all is well, 1 if a check or a replay found a difference, 2 on an error.
+        The exit code: 0 if all is well, 1 if a check or a replay found a difference, 2 on an error, 141 (as the
+        shell says of a program that SIGPIPE ended) if who read the output has closed it, as `head` does.
     """
     options = _parser().parse_args(arguments)
     _import_from_here()
     try:
-        return int(options.run(options))
+        code = int(options.run(options))
+        sys.stdout.flush()  # else a closed pipe would show only as Python ends, where nothing catches it
+    except BrokenPipeError:
+        # What is still buffered is written as Python ends: to a place that takes it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 141
     except (SesaError, gymnasium.error.Error, ModuleNotFoundError) as error:
         sys.stderr.write(f"sesa: {error}\n")
-        return 2
+        code = 2
+    return code
 
 
 def _import_from_here() -> None:

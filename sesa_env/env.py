@@ -2,7 +2,7 @@
 
 import difflib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from sesa_env.plain import build
 from sesa_env.players.base import Player, View
 from sesa_env.records import EpisodeRecord, Setup, open_setup
 from sesa_env.spaces import Utf8
+from sesa_env.transcript import tell_turn
 from sesa_env.types import ROLE_NAMES, Question, Role, Target
 from sesa_env.worlds import World
 
@@ -86,7 +87,7 @@ class SearchEnv(gymnasium.Env[str, str]):
         render_mode: str | None = None,
         **unknown: Any,
     ) -> None:
-        refuse_unknown("SESA-Search-v0", SearchEnv, unknown)
+        refuse_unknown("SESA-Search-v0", argument_names(SearchEnv), unknown)
         if render_mode not in (None, "ansi"):
             raise ConfigError(f"render_mode: expected None or 'ansi'; got {render_mode!r}")
         self.render_mode = render_mode
@@ -161,7 +162,7 @@ class SearchEnv(gymnasium.Env[str, str]):
         if self.render_mode is None:
             return None
         state = self.game.state
-        lines = [f"[{turn.actor.value}] {turn.text}\n{turn.observation}" for turn in state.transcript]
+        lines = [tell_turn(turn) for turn in state.transcript]
         return "\n".join([*lines, f"rewards: {state.rewards}"])
 
     def record(self, state: GameState | None = None) -> EpisodeRecord:
@@ -261,12 +262,17 @@ def empty_seat(actor: Role) -> ConfigError:
     return ConfigError(f"nobody plays the {actor.value}'s seat; expected opponent=NAME")
 
 
-def refuse_unknown(env_id: str, env: type[gymnasium.Env[Any, Any]], unknown: Mapping[str, Any]) -> None:
+def argument_names(env: type[gymnasium.Env[Any, Any]]) -> list[str]:
+    """Returns the names of an environment's arguments, but for `**unknown`."""
+    return [name for name in inspect.signature(env).parameters if name != "unknown"]
+
+
+def refuse_unknown(env_id: str, known: Sequence[str], unknown: Mapping[str, Any]) -> None:
     """Refuses arguments that an environment has none of, by their names.
 
     Args:
         env_id: the environment's registered name.
-        env: its class, whose arguments are known, but for `**unknown`.
+        known: its arguments' names.
         unknown: what came beside them.
 
     Raises:
@@ -274,7 +280,6 @@ def refuse_unknown(env_id: str, env: type[gymnasium.Env[Any, Any]], unknown: Map
     """
     if not unknown:
         return
-    known = [name for name in inspect.signature(env).parameters if name != "unknown"]
     near = [guess for name in unknown for guess in difflib.get_close_matches(name, known, n=1)]
     told = f"; did you mean {' and '.join(near)}?" if near else "."
     raise ConfigError(

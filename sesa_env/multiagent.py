@@ -11,9 +11,10 @@ from typing import Any
 
 import gymnasium
 
-from sesa_env.env import SearchEnv
+from sesa_env.env import SearchEnv, argument_names, refuse_unknown
 from sesa_env.errors import ConfigError, SesaError, missing_extra
 from sesa_env.spaces import Utf8
+from sesa_env.transcript import tell_turn
 from sesa_env.types import ROLE_NAMES, Role, Target
 
 try:
@@ -27,7 +28,9 @@ AGENTS = {role: f"{name}_0" for role, name in ROLE_NAMES.items()}
 
 Observation = dict[str, str]
 _MODES = ("human", "ansi")
-_METADATA = {"name": "sesa_search_v0", "render_modes": list(_MODES), "is_parallelizable": False, "render_fps": 1}
+_NAME = "sesa_search_v0"
+_METADATA = {"name": _NAME, "render_modes": list(_MODES), "is_parallelizable": False, "render_fps": 1}
+_SEATING = {"role", "opponent"}
 _PROBE = "options"  # PettingZoo's checkers reset with {"options": 1}, to see that there is such an argument
 
 
@@ -45,10 +48,13 @@ class Table:
     """
 
     def __init__(self, max_cycles: int | None = None, render_mode: str | None = None, **arguments: Any) -> None:
-        if seated := {"role", "opponent"} & arguments.keys():
+        if seated := _SEATING & arguments.keys():
             raise ConfigError(
-                f"{', '.join(sorted(seated))}: every seat is an agent here; expected neither, give each its policy"
+                f"{', '.join(sorted(seated))}: every seat is an agent here; expected neither role nor opponent, "
+                "give each agent its policy"
             )
+        known = ["max_cycles", *(name for name in argument_names(SearchEnv) if name not in _SEATING)]
+        refuse_unknown(_NAME, known, {name: value for name, value in arguments.items() if name not in known})
         if render_mode not in (None, *_MODES):
             raise ConfigError(f"render_mode: expected None, 'human' or 'ansi'; got {render_mode!r}")
         if max_cycles is not None:
@@ -101,7 +107,7 @@ class Table:
             return self.env.render()
         turns = self.env.game.state.transcript
         for turn in turns[self._written :]:
-            sys.stdout.write(f"[{turn.actor.value}] {turn.text}\n{turn.observation}\n")
+            sys.stdout.write(f"{tell_turn(turn)}\n")
         self._written = len(turns)
         return None
 

@@ -23,6 +23,12 @@ def tell_episode(game: SearchGame) -> str:
     return "\n".join([*_task(game), *_turns(game), *_outcome(game)]) + "\n"
 
 
+def tell_turn(turn: Turn) -> str:
+    """Writes a turn as environments render it: who wrote what, and what was shown for it, or why the question was rejected."""
+    _, rejected, reason = turn.event.partition("rejected:")
+    return f"[{turn.actor.value}] {turn.text}\n{f'rejected: {reason}' if rejected else turn.observation}"
+
+
 def tell_outcome(game: SearchGame) -> str:
     """Writes how an episode ended: the task with what was wanted, the attempts, what each role earned."""
     posed = isinstance(game.state.task, Target) and game.question is not None

@@ -19,6 +19,7 @@ world_options = {"seed": 1000, "size": 1000, "n_targets": 0}
 
 env = gymnasium.make("SESA-SearchDiscrete-v0", corpus_options={**world_options, "split": "train", "n_questions": 1000})
 model = MaskablePPO("MultiInputPolicy", env, n_steps=256, batch_size=256, learning_rate=1e-3, ent_coef=0.05, gamma=1.0, seed=0)
+print(f"learning for {steps} steps; then 200 questions each for random choices and the agent", flush=True)
 model.learn(steps)
 
 # The agent as a player: a function of the view, in the text game, in lock-step.

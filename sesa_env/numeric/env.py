@@ -7,7 +7,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from sesa_env.env import SearchEnv, refuse_unknown
+from sesa_env.env import SearchEnv, argument_names, refuse_unknown
 from sesa_env.errors import ConfigError, SesaError
 from sesa_env.numeric.choices import N_ACTIONS, Choices, choices
 from sesa_env.numeric.features import Observation, blank, observation_space, observe
@@ -63,7 +63,7 @@ class SearchDiscreteEnv(gymnasium.Env[Observation, np.int64]):
     ) -> None:
         if "role" in unknown:
             raise ConfigError(f"role: this is the Solver's seat; expected no role, got {unknown['role']!r}; leave it out")
-        refuse_unknown("SESA-SearchDiscrete-v0", SearchDiscreteEnv, unknown)
+        refuse_unknown("SESA-SearchDiscrete-v0", argument_names(SearchDiscreteEnv), unknown)
         self.text = SearchEnv("solver", opponent, corpus, corpus_options, memory, rules, render_mode)
         """The environment underneath, with its view, records and snapshots. Read it; stepping it leaves this one behind."""
         self.render_mode = render_mode

@@ -1,5 +1,6 @@
 """Players by name: "naive", "skilled", "challenger", or anyone's own as "module:factory"."""
 
+import importlib.util
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -18,6 +19,8 @@ BUILT_IN = {
 
 SEATS = {"naive": Role.SOLVER, "skilled": Role.SOLVER, "challenger": Role.CHALLENGER}
 """The seat that each of them takes."""
+
+_HARNESS = ("model", "openai", "sb3")
 
 _EXAMPLE = "for example my_players:make_solver, where make_solver(world, seed=0) returns the player"
 
@@ -39,6 +42,7 @@ def load_player(name: str, world: World, seed: int = 0, role: Role = Role.SOLVER
         ConfigError: the name is not of that form, there is no such module or factory, what it returned is no player, or it is
             a built-in player of the other seat.
     """
+    _refuse_harness(name)
     if (seat := SEATS.get(name, role)) is not role:
         raise ConfigError(f"player {name!r} takes the {seat.value}'s seat, not the {role.value}'s; name another")
     seen = world if role is Role.CHALLENGER else without_answers(world)
@@ -46,6 +50,16 @@ def load_player(name: str, world: World, seed: int = 0, role: Role = Role.SOLVER
     if not callable(getattr(player, "act", None)):
         raise ConfigError(f"player {name!r}: expected the factory to return an object with act(view) -> str; got {player!r}")
     return player  # type: ignore[no-any-return]  # it has just been looked at
+
+
+def _refuse_harness(name: str) -> None:
+    """Refuses the harness' names for players, which read like `module:factory`; somebody's own module of that name may come."""
+    prefix, _, rest = str(name).partition(":")
+    if prefix in _HARNESS and not (rest.isidentifier() and importlib.util.find_spec(prefix)):
+        raise ConfigError(
+            f"player {name!r}: model:, openai: and sb3: are players of benchmarks/run_all.py; expected here a scripted "
+            f"player's name ({', '.join(BUILT_IN)}) or module:factory, {_EXAMPLE}"
+        )
 
 
 def without_answers(world: World) -> World:

@@ -39,6 +39,9 @@ def add_play_command(subparsers: "SubParsers") -> None:
 
 
 def _play(options: argparse.Namespace) -> int:
+    # A game is written when it is left or over: too late to hear that its folder is missing.
+    _require_folder("--save", options.save)
+    _require_folder("--record", options.record)
     env, role, opponent = _resumed(options.resume) if options.resume else _begun(options)
     sys.stdout.write("Type help to see what you can type.\n\n")
     if PersonAtSeat(env, input, _tell).play(resumed=bool(options.resume)):
@@ -49,6 +52,11 @@ def _play(options: argparse.Namespace) -> int:
     save_game(path, SavedGame(role, opponent, env.record()))
     sys.stdout.write(f"\nSaved. Go on with: sesa play --resume {path}\n")
     return 0
+
+
+def _require_folder(option: str, file: str | None) -> None:
+    if file and not (folder := Path(file).parent).is_dir():
+        raise ConfigError(f"{option} {file}: there is no folder {folder}; name another file with {option}, or make the folder")
 
 
 def _begun(options: argparse.Namespace) -> tuple[SearchEnv, str | None, str | None]:

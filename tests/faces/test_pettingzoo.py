@@ -54,6 +54,17 @@ def test_render(capsys):
     assert "[challenger] " in capsys.readouterr().out  # in "human" mode
 
 
+@pytest.mark.parametrize("mode", ["human", "ansi"])
+def test_a_rejected_question_is_shown_with_the_reason(capsys, mode):
+    game = raw_env(render_mode=mode, **SMALL)
+    game.reset(seed=0)
+    game.step("<search>who</search>")
+    game.step("<question>Who is it, then?</question>")
+    shown = game.render() if mode == "ansi" else capsys.readouterr().out
+    assert "[challenger] <question>Who is it, then?</question>\nrejected: words\n" in shown
+    assert "[challenger] <search>who</search>\n<information>" in shown
+
+
 def seeded(make, **arguments):
     """A face whose sampled texts never pose a question in four turns and never forfeit, so that only the limit ends it."""
     made = make(corpus_options={"size": 300}, rules={"max_strikes": 100}, **arguments)
@@ -137,8 +148,12 @@ def test_infos_are_not_shared():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"role": "solver"}, "role: every seat is an agent here"),
+        ({"role": "solver"}, "role: every seat is an agent here; expected neither role nor opponent"),
         ({"opponent": "naive"}, "opponent: every seat is an agent here"),
+        (
+            {"memry": "seeds"},
+            "sesa_search_v0 has no argument 'memry'; expected some of max_cycles, corpus, corpus_options, memory",
+        ),
         ({"render_mode": "rgb_array"}, "expected None, 'human' or 'ansi'; got 'rgb_array'"),
         ({"max_cycles": 0}, "max_turns: expected a whole number of at least 1; got 0"),
     ],

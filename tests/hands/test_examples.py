@@ -20,10 +20,10 @@ NEED = {
 FEWER_STEPS = {"train_sb3.py": ("256",)}
 
 
-def run(*arguments, cwd=ROOT):
-    """Runs Python as a reader would; returns what it printed."""
+def called(*arguments, cwd=ROOT):
+    """Runs Python as a reader would."""
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, *map(str, arguments)],
         cwd=cwd,
         env={**os.environ, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1"},
@@ -31,6 +31,11 @@ def run(*arguments, cwd=ROOT):
         text=True,
         check=False,
     )
+
+
+def run(*arguments, cwd=ROOT):
+    """Runs Python as a reader would; returns what it printed."""
+    done = called(*arguments, cwd=cwd)
     assert done.returncode == 0 or "own_env" in str(arguments), done.stderr
     return done.stdout
 
@@ -58,6 +63,18 @@ def test_the_search_tool_scales(tmp_path):
     printed = run("-W", "error", EXAMPLES / "scale_retriever.py", "2000", cwd=tmp_path)
     assert "2,000 passages; best hit: " in printed
     assert "found: " in printed
+
+
+@pytest.mark.slow  # it imports torch
+@pytest.mark.parametrize(("arguments", "line"), [(["nosuch"], "'nosuch'"), (["tiny", "nobank.sqlite"], "nobank.sqlite")])
+def test_a_wrong_argument_of_the_evaluation_is_one_line(tmp_path, arguments, line):
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    pytest.importorskip("scipy")
+    done = called(EXAMPLES / "evaluate_model.py", *arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert line in done.stderr
+    assert len(done.stderr.splitlines()) == 1, done.stderr
 
 
 @pytest.mark.slow  # they import torch

@@ -2,6 +2,9 @@
 
 import io
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -12,6 +15,7 @@ from sesa_env.terminal.hints import _REJECTED
 from sesa_env.terminal.seat import PersonAtSeat, as_turn
 from sesa_env.types import Role
 from sesa_env.validity import REJECT_REASONS
+from tests.conftest import ROOT
 
 WORLD = {"size": 400, "n_questions": 20, "n_targets": 20}
 OPTIONS = ["--corpus-options", json.dumps(WORLD)]
@@ -31,6 +35,32 @@ def seated(*lines, role="solver", index=0, **options):
 
     over = PersonAtSeat(env, ask, shown.append).play()
     return over, "\n".join(shown), env
+
+
+def left_alone(*arguments, cwd):
+    """Runs `sesa` for a reader who closes the pipe before a line is written; returns the exit code and standard error."""
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "sesa_env.cli", *arguments],
+            cwd=cwd,
+            env={**os.environ, "PYTHONPATH": path},
+            stdin=subprocess.DEVNULL,
+            stdout=writer,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    finally:
+        os.close(writer)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["list"], ["play", *OPTIONS]], ids=["list", "play"])
+def test_a_reader_who_leaves_ends_the_command_quietly(tmp_path, arguments):
+    assert left_alone(*arguments, cwd=tmp_path) == (141, "")
 
 
 def typed(monkeypatch, *lines):
@@ -161,6 +191,15 @@ def test_a_game_whose_world_or_rules_have_changed_is_not_gone_on_with(monkeypatc
     saved.write_text(json.dumps(data))
     assert main(["play", "--resume", str(saved)]) == 2
     assert "the saved game cannot go on as it was: turn 2: reward: recorded -0.1, now -0.5" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--save", "--record"])
+def test_a_missing_folder_is_told_before_anything_is_played(monkeypatch, capsys, tmp_path, option):
+    typed(monkeypatch, "search mayor", "answer nobody")
+    assert main(["play", *OPTIONS, option, str(tmp_path / "none" / "x.json")]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert f"there is no folder {tmp_path / 'none'}; name another file with {option}" in err
 
 
 @pytest.mark.parametrize(

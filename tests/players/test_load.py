@@ -73,3 +73,18 @@ def test_an_error_inside_the_module_is_not_hidden(tmp_path, monkeypatch, make_wo
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(ConfigError, match="a_module_that_is_missing"):
         load_player("faulty_players:make", make_world())
+
+
+@pytest.mark.parametrize("name", ["model:tiny", "sb3:agent.zip", "openai:some-model@http://127.0.0.1:1/v1"])
+def test_the_names_of_the_harness_are_told_apart(name, make_world):
+    with pytest.raises(ConfigError, match=r"are players of benchmarks/run_all\.py; expected here a scripted player's name"):
+        load_player(name, make_world())
+
+
+def test_a_module_may_have_a_name_of_the_harness(tmp_path, monkeypatch, make_world):
+    (tmp_path / "model.py").write_text(textwrap.dedent(OUTSIDER), encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    try:
+        assert isinstance(load_player("model:make", make_world()), Player)
+    finally:
+        sys.modules.pop("model", None)
