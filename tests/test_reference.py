@@ -5,7 +5,7 @@ import re
 from tests.conftest import ROOT
 
 INSIDE = {  # what the modules in the reference are made of, and commands, which `sesa --help` tells of
-    "check_cli", "cli", "integrations.stops", "json_option", "models", "sentence_models",
+    "check_cli", "cli", "integrations.stops", "json_option", "models", "output", "sentence_models",
     "corpus.compressed", "corpus.fields", "corpus.jsonl", "corpus.parquet", "corpus.problems",
     "memory.admission", "memory.change", "memory.cli", "memory.door", "memory.events", "memory.file", "memory.leaks",
     "memory.markdown", "memory.pending", "memory.record", "memory.recorded", "memory.routes", "memory.shelf",
