@@ -4,8 +4,8 @@ python -m benchmarks.experiment.keep runs/experiment-small docs/results/small
 
 Cells that are finished are kept; of a study under way that may be some of its worlds. The directory is an experiment's like any
 other, its answers and metrics compressed: `run_all.py --resume --out` with a copy of it does what is left, and makes tables,
-figures and claims again. Left out are weights, checkpoints, banks, what Solvers wrote besides their answers, and the learner's
-diagnostics.
+figures and claims again. Left out are weights, checkpoints, banks, what Solvers wrote before the last stage besides their
+answers, and the learner's diagnostics.
 """
 
 import argparse
