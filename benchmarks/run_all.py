@@ -82,6 +82,9 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--out", default="", metavar="DIR", help="where to write (default: runs/SUITE-PRESET)")
     parser.add_argument("--resume", action="store_true", help="finish the run in --out")
     parser.add_argument(
+        "--so-far", action="store_true", help="report on what is finished of the experiment in --out, and do nothing more"
+    )
+    parser.add_argument(
         "--workers", type=int, metavar="N", help="processes (default: one a core; one in all for models on an accelerator)"
     )
     return parser.parse_args(arguments)
@@ -119,8 +122,8 @@ def run(options: argparse.Namespace) -> None:
     if is_experiment(options):
         run_experiment(options)
         return
-    if options.model or options.dry_run:
-        raise ConfigError("--model and --dry-run are the experiment's; leave them out beside --arms and --trained")
+    if options.model or options.dry_run or options.so_far:
+        raise ConfigError("--model, --dry-run and --so-far are the experiment's; leave them out beside --arms and --trained")
     config = _config(options)
     root = Path(options.out or f"runs/{'trained' if config.trained else config.suite}-{config.preset}")
     if options.resume:
@@ -174,6 +177,11 @@ def run_experiment(options: argparse.Namespace) -> None:
             sys.stdout.flush()  # what comes next may take minutes
         return
     root = Path(options.out or f"runs/experiment-{experiment.name}")
+    if options.so_far:
+        from benchmarks.experiment.so_far import report_so_far
+
+        print_tables(root, report_so_far(experiment, root))
+        return
     if options.resume:
         require_run(root)
     carry_out(experiment, root, options.workers or os.cpu_count() or 1, resume=options.resume)

@@ -12,7 +12,8 @@ from benchmarks.experiment.results import Results
 from benchmarks.scores import Side
 from benchmarks.stats import Estimate
 
-Verdict = Literal["holds", "not established", "reversed"]
+Verdict = Literal["holds", "not established", "reversed", "unfinished"]
+"""The last one is that of all claims of an experiment under way: what is looked at early is not judged."""
 COUPLING = "coupling"
 """In the place of a study: the continuations with exchanged banks."""
 ALPHA = 0.05

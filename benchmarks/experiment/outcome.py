@@ -1,10 +1,11 @@
 """What an experiment leaves for readers: tables, figures, claims and a report, all made from its records and metrics."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.environment import describe_environment
 from benchmarks.experiment.claims import Judged, judge_claims
-from benchmarks.experiment.design import Experiment
+from benchmarks.experiment.design import Experiment, same_training
 from benchmarks.experiment.figures import draw_figures
 from benchmarks.experiment.page import write_page
 from benchmarks.experiment.results import Results
@@ -19,18 +20,21 @@ _ONE_SEED = (
 )
 
 
-def write_outcome(experiment: Experiment, root: Path) -> list[Table]:
+def write_outcome(experiment: Experiment, root: Path, part_of: Experiment | None = None) -> list[Table]:
     """Makes tables, figures, the report and the page of a finished experiment, afresh.
 
     Args:
         experiment: what was done.
         root: its directory.
+        part_of: the experiment under way of which that is the finished part: no claim is judged yet.
 
     Returns:
         The tables, the claims first where there are any.
     """
-    results = Results(experiment, root)
+    results = Results(experiment, root, part_of)
     judged = judge_claims(results)
+    if part_of is not None:
+        judged = [replace(one, verdict="unfinished") for one in judged]
     if judged:
         write_json(root / CLAIMS_FILE, [one.row() for one in judged])
     tables = experiment_tables(results, judged)
@@ -38,12 +42,18 @@ def write_outcome(experiment: Experiment, root: Path) -> list[Table]:
         save_table(table, root / "tables")
     figures = draw_figures(results, root / "figures")
     write_json(root / "environment.json", describe_environment())
-    write_file(root / REPORT, report_of(experiment, tables, figures, judged).encode())
+    write_file(root / REPORT, report_of(experiment, tables, figures, judged, part_of).encode())
     write_page(results, judged, [table for table in tables if table.name != CLAIMS_TABLE])
     return tables
 
 
-def report_of(experiment: Experiment, tables: list[Table], figures: dict[str, str], judged: list[Judged]) -> str:
+def report_of(
+    experiment: Experiment,
+    tables: list[Table],
+    figures: dict[str, str],
+    judged: list[Judged],
+    part_of: Experiment | None = None,
+) -> str:
     """Writes the report in Markdown.
 
     Args:
@@ -51,17 +61,27 @@ def report_of(experiment: Experiment, tables: list[Table], figures: dict[str, st
         tables: in their order.
         figures: captions by name.
         judged: the claims; empty for one seed.
+        part_of: as in `write_outcome`.
     """
     shown = [f"![{caption}](figures/{name}.png)\n\n*{caption}*" for name, caption in figures.items()]
     parts = [
         f"# SESA experiment: {experiment.name}",
         _what(experiment),
+        "" if part_of is None else _unfinished(experiment, part_of),
         "" if judged else _ONE_SEED,
         *map(to_markdown, tables),
         "## Figures",
         *shown,
     ]
     return "\n\n".join(part.strip() for part in parts if part) + "\n"
+
+
+def _unfinished(part: Experiment, whole: Experiment) -> str:
+    made, wanted = (len({source for source in same_training(one.cells()).values()}) for one in (part, whole))
+    return (
+        f"**Under way: {made} of {wanted} trainings.** What is told here is of those. No claim is judged before all are done: to "
+        "look again and again until an interval leaves out zero would make its level a fiction."
+    )
 
 
 def _what(experiment: Experiment) -> str:

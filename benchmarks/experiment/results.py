@@ -26,16 +26,17 @@ class Results:
     Args:
         experiment: the experiment.
         root: its directory, everything in it done.
+        part_of: the experiment that is under way there, where `experiment` is the finished part of it.
     """
 
-    def __init__(self, experiment: Experiment, root: Path) -> None:
-        self.experiment, self.root = experiment, root
+    def __init__(self, experiment: Experiment, root: Path, part_of: Experiment | None = None) -> None:
+        self.experiment, self.root, self._whole = experiment, root, part_of or experiment
         self._scores: dict[tuple[str, int, str], Scores] = {}
         self._metrics: dict[str, list[dict[str, Any]]] = {}
 
     @cached_property
     def _source(self) -> dict[str, str]:
-        return same_training(self.experiment.cells())
+        return same_training(self._whole.cells())
 
     @cached_property
     def _cells(self) -> dict[tuple[str, str, int], Cell]:

@@ -55,7 +55,7 @@ def run_experiment(experiment: Experiment, root: Path, workers: int, *, resume: 
                     here = [cell for cell in cells if (cell.study, cell.seed) == (study.name, seed)]
                     run_tasks(finish_cell, here, [is_finished(root, cell.id) for cell in here], root, workers, finished)
                     going.match(replace(study, seeds=(seed,)))
-                going.check(study)
+                check_budgets(study, experiment.training, root, source)
                 going.branch(study)
 
 
@@ -76,20 +76,31 @@ class _Going:
             advance = self.bar(f"Equal tokens, {study.name} {study.seeds[0]}", len(found))
             run_tasks(finish_match, found, [is_matched(self.root, one) for one in found], self.root, self.workers, advance)
 
-    def check(self, study: Study) -> None:
-        """Makes sure that what a study compares started from the same weights and was trained at one budget."""
-        runs = []
-        for cell in study.cells(self.experiment.training):
-            place = evaluation_directory(self.root, self.source[cell.id], cell.stages[-1])
-            runs.append(replace(read_evaluated(place), arm=cell.arm))
-        check_runs(runs)
-
     def branch(self, study: Study) -> None:
         """Goes on with the runs whose coupling is measured, if it is the study's."""
         if self.experiment.coupling is not None and self.experiment.coupling.study == study.name:
             found = branches_of(self.experiment, self.source)
             advance = self.bar("Coupling", len(found))
             run_tasks(train_branch, found, [is_branched(self.root, one) for one in found], self.root, self.workers, advance)
+
+
+def check_budgets(study: Study, training: str, root: Path, source: Mapping[str, str]) -> None:
+    """Makes sure that what a study compares started from the same weights and was trained at one budget.
+
+    Args:
+        study: finished.
+        training: the preset of its trainings.
+        root: the experiment's directory.
+        source: for each cell the one whose training it shares.
+
+    Raises:
+        ConfigError: it was not.
+    """
+    runs = []
+    for cell in study.cells(training):
+        place = evaluation_directory(root, source[cell.id], cell.stages[-1])
+        runs.append(replace(read_evaluated(place), arm=cell.arm))
+    check_runs(runs)
 
 
 def branches_of(experiment: Experiment, source: Mapping[str, str]) -> list[Branch]:
@@ -104,6 +115,15 @@ def _check_directory(experiment: Experiment, root: Path, resume: bool) -> None:
         return
     if not resume:
         raise ConfigError(f"{root} is not empty; add --resume to finish the experiment in it, or choose another --out")
+    require_experiment(root, experiment)
+
+
+def require_experiment(root: Path, experiment: Experiment) -> None:
+    """Refuses a directory that is not that of an experiment.
+
+    Raises:
+        ConfigError: it holds none, or another one.
+    """
     if not (root / CONFIG_FILE).is_file():
         raise ConfigError(f"{root} holds no experiment ({CONFIG_FILE} is missing); choose another directory with --out")
     refuse_another(root, json.loads(dump(experiment.to_json())))

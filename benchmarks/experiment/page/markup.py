@@ -7,7 +7,7 @@ from benchmarks.experiment.claims import ALPHA, Judged
 from benchmarks.experiment.design import Experiment
 from benchmarks.render import Column, Row, Table, format_cell
 
-_CLASSES = {"holds": "holds", "reversed": "reversed", "not established": "open"}
+_CLASSES = {"holds": "holds", "reversed": "reversed", "not established": "open", "unfinished": "open"}
 _NUMBER = ' class="number"'
 _HEADS = (
     ("Claim", ""), ("Verdict", ""), ("Ours", _NUMBER), ("Interval", ""), ("95 %, corrected", _NUMBER), ("Paper", ""),
