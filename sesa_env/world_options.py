@@ -99,6 +99,7 @@ class WikiOptions:
     aliases: float = 0.3
     decoys: float = 1.0
     filler: int = 2
+    sentences: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

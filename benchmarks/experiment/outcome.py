@@ -77,10 +77,10 @@ def report_of(
 
 
 def _unfinished(part: Experiment, whole: Experiment) -> str:
-    made, wanted = (len({source for source in same_training(one.cells()).values()}) for one in (part, whole))
+    made, wanted = (len(set(same_training(one.cells()).values())) for one in (part, whole))
     return (
-        f"**Under way: {made} of {wanted} trainings.** What is told here is of those. No claim is judged before all are done: to "
-        "look again and again until an interval leaves out zero would make its level a fiction."
+        f"**Under way: {made} of {wanted} trainings.** What is told here is of those. No claim is judged before all are done: "
+        "who looks again and again until an interval leaves out zero makes its level a fiction."
     )
 
 

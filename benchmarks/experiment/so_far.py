@@ -78,7 +78,5 @@ def _part(study: Study, training: str, source: Mapping[str, str], done: Callable
 def _matched(study: Study, training: str, source: Mapping[str, str], root: Path) -> dict[str, tuple[str, str]]:
     """Keeps the arms at another's tokens whose two arms are there and which have been gone on with in all worlds."""
     here = {name: pair for name, pair in study.matched.items() if set(pair) <= set(study.arms)}
-    missing = {
-        one.arm for one in matches(replace(study, matched=here), training, source) if not is_matched(root, one)
-    }
+    missing = {one.arm for one in matches(replace(study, matched=here), training, source) if not is_matched(root, one)}
     return {name: pair for name, pair in here.items() if name not in missing}

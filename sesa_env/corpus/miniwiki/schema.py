@@ -56,19 +56,20 @@ class Schema:
         relations: how many relations, 16 to 512.
         phrasings: nouns and sentences per relation, 1 to 6.
         distance: the share of relations whose sentences share no content word with their nouns, in [0, 1].
+        sentences: how many of a relation's sentences there are, at most: 1 or more.
 
     Attributes:
         relations: the relations by rank.
         by_kind: the relations of each kind of subject, by column.
     """
 
-    def __init__(self, seed: int, relations: int, phrasings: int, distance: float) -> None:
+    def __init__(self, seed: int, relations: int, phrasings: int, distance: float, sentences: int = MAX_PHRASINGS) -> None:
         self._jargon = Words(seed, "jargon", MAX_RELATIONS * MAX_PHRASINGS * 3)
         self._used = 0
         self.by_kind: dict[str, list[Relation]] = {kind: [] for kind in KINDS}
-        self.relations = tuple(self._relation(index, phrasings, distance) for index in range(relations))
+        self.relations = tuple(self._relation(index, phrasings, distance, sentences) for index in range(relations))
 
-    def _relation(self, index: int, phrasings: int, distance: float) -> Relation:
+    def _relation(self, index: int, phrasings: int, distance: float, most: int) -> Relation:
         row = self._row(index)
         nouns, sentences = list(row.nouns[:phrasings]), list(row.sentences[:phrasings])
         while len(nouns) < phrasings:
@@ -79,7 +80,7 @@ class Schema:
             sentences = [near_sentence(nouns)] * phrasings
         same_kind = self.by_kind[row.subject]
         relation = Relation(
-            index, row.subject, row.object, row.span, tuple(nouns), tuple(sentences), far, column=len(same_kind)
+            index, row.subject, row.object, row.span, tuple(nouns), tuple(sentences[:most]), far, column=len(same_kind)
         )
         same_kind.append(relation)
         return relation

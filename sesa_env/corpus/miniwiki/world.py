@@ -53,6 +53,8 @@ class MiniWiki:
         filler: how many sentences without meaning fill a page that states a fact, beside a remark on its object, 0 to 2. At 0
             a page holds the statement or the decoys alone, after the entity's introduction where it has one: for models that
             read few tokens.
+        sentences: how many of a relation's phrasings passages use, 1 to `phrasings`; None for all. With 1, who knows the words
+            of a relation finds every fact of it.
 
     Attributes:
         fingerprint: a digest of the arguments and the generator's version.
@@ -72,20 +74,27 @@ class MiniWiki:
         aliases: float = 0.3,
         decoys: float = 1.0,
         filler: int = MAX_FILLER,
+        sentences: int | None = None,
     ) -> None:
         _require_whole(seed=seed, size=size, relations=relations, phrasings=phrasings, filler=filler)
         _require("filler", filler, 0, MAX_FILLER)
         _require("size", size, MIN_SIZE, MAX_SIZE)
         _require("relations", relations, MIN_RELATIONS, MAX_RELATIONS)
         _require("phrasings", phrasings, 1, MAX_PHRASINGS)
+        stated = phrasings if sentences is None else sentences
+        _require_whole(sentences=stated)
+        _require("sentences", stated, 1, phrasings)
         _require("zipf", zipf, 0, 100)
         for name, share in (("distance", distance), ("aliases", aliases), ("decoys", decoys)):
             _require(name, share, 0, 1)
         self._seed, self._size = seed, size
-        shorter = () if filler == MAX_FILLER else (filler,)  # a world with all its filler keeps the digest it had before
+        # A world with all its filler and all its sentences keeps the digest that it had before there was a choice.
+        shorter: tuple[object, ...] = () if filler == MAX_FILLER else (filler,)
+        if stated != phrasings:
+            shorter += ("sentences", stated)
         numbers = map(float, (zipf, distance, aliases, decoys))
         self.fingerprint = _digest(VERSION, seed, size, relations, phrasings, *numbers, *shorter)
-        self.schema = Schema(seed, relations, phrasings, distance)
+        self.schema = Schema(seed, relations, phrasings, distance, stated)
         halves, lists = plan(self.schema, size, decoys)
         self.graph = Graph(seed, self.schema, halves, Names(seed, halves, aliases))
         self.layout = Layout(seed, self.graph, decoys)
@@ -345,5 +354,5 @@ def _require_whole(**values: int) -> None:
             raise ConfigError(f"{name} must be a whole number; got {value!r}")
 
 
-def _digest(*values: float) -> str:
+def _digest(*values: object) -> str:
     return hashlib.sha256(json.dumps(["miniwiki", *values]).encode()).hexdigest()[:32]
