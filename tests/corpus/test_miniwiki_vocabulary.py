@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from sesa_env.corpus.miniwiki import render, wording
+from sesa_env.corpus.miniwiki import MiniWiki, render, wording
 from sesa_env.corpus.miniwiki.core import CORE
 from sesa_env.corpus.miniwiki.names import ENDINGS, KINDS, SECOND_WORDS, Words
 from sesa_env.corpus.miniwiki.schema import STOPWORDS, Relation, Schema
@@ -94,6 +94,20 @@ def test_distance_is_the_share_of_far_relations(distance):
     for relation in relations:
         shared = words(*relation.nouns) & words(*relation.sentences)
         assert shared == (set() if relation.far else words(*relation.nouns))
+
+
+def test_passages_may_use_fewer_phrasings_than_questions():
+    world = MiniWiki(seed=3, size=900, relations=60, phrasings=2, distance=1.0, sentences=1)
+    assert {(len(row.nouns), len(row.sentences)) for row in world.schema.relations} == {(2, 1)}
+    asked = [need for question in world.questions(200) for need in world.needs(question.text) or ()]
+    words = {}
+    for need in asked:
+        words.setdefault(need.rank, set()).add(need.keywords)
+    assert {len(found) for found in words.values()} == {1}
+    assert len({need.phrase for need in asked}) > len(words)
+    whole = MiniWiki(seed=3, size=900, relations=60, phrasings=2, distance=1.0)
+    assert MiniWiki(seed=3, size=900, relations=60, phrasings=2, distance=1.0, sentences=2).fingerprint == whole.fingerprint
+    assert world.fingerprint != whole.fingerprint
 
 
 @pytest.mark.parametrize("phrasings", [1, 2, 5])

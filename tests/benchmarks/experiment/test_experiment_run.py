@@ -26,6 +26,7 @@ from benchmarks.experiment.matched import matches, tokens
 from benchmarks.experiment.outcome import report_of, write_outcome
 from benchmarks.experiment.results import Results
 from benchmarks.experiment.run import CONFIG_FILE, run_experiment
+from benchmarks.experiment.so_far import finished_part, report_so_far
 from benchmarks.experiment.training import matched_directory, stage_directory
 from benchmarks.trained import read_run
 from sesa_env.errors import ConfigError
@@ -165,6 +166,51 @@ def test_what_is_kept_is_enough_for_all_that_is_reported(done, tmp_path, monkeyp
         for path in (*files(kept / "evaluations"), *files(kept / "training"))
         if path.read_bytes() != (tmp_path / "again" / path.relative_to(kept)).read_bytes()
     ] == []
+
+
+def begun(root, place, *missing):
+    """Copies what is kept of a finished experiment as if some of its trainings were still to be done."""
+    keep(root, place)
+    for cell in missing:
+        shutil.rmtree(place / "training" / cell)
+        for folder in (place / "evaluations").glob(f"{cell}-*"):
+            shutil.rmtree(folder)
+    return place
+
+
+def test_an_experiment_under_way_is_reported_and_not_judged(done, tmp_path):
+    root, _ = done
+    place = begun(root, tmp_path / "begun", "main-sesa-s1")
+    part = finished_part(TWO, place)
+    assert [(study.arms, study.seeds, study.matched) for study in part.studies] == [(("base", "ssp"), (0, 1), {})]
+    report_so_far(TWO, place)
+    claims = json.loads((place / "claims.json").read_text())
+    assert [row["claim"] for row in claims] == ["SSP's self-play improves the policy it starts from"]
+    assert {row["verdict"] for row in claims} == {"unfinished"}
+    assert "Under way: 4 of 6 trainings." in (place / "report.md").read_text()
+    assert "unfinished" in (place / "report.html").read_text()
+    before = json.loads((root / "claims.json").read_text())[0]
+    assert claims[0]["estimate"] == before["estimate"]
+
+
+def test_of_what_is_finished_the_larger_part_is_told(done, tmp_path):
+    root, _ = done
+    part = finished_part(TWO, begun(root, tmp_path / "one", "main-ssp-s1", "main-sesa-s1"))
+    assert [(study.arms, study.seeds, study.matched) for study in part.studies] == [
+        (("base", "ssp", "sesa"), (0,), {"ssp-tokens": ("ssp", "sesa")})
+    ]
+    with pytest.raises(ConfigError, match="at least two arms of the main study"):
+        finished_part(TWO, begun(root, tmp_path / "none", "main-ssp-s0", "main-sesa-s0"))
+
+
+def test_of_a_finished_experiment_all_is_told_and_judged(done, tmp_path):
+    root, _ = done
+    place = begun(root, tmp_path / "whole")
+    (place / "claims.json").unlink()
+    report_so_far(TWO, place)
+    assert (place / "claims.json").read_bytes() == (root / "claims.json").read_bytes()
+    with pytest.raises(ConfigError, match="holds another experiment"):
+        report_so_far(EXPERIMENTS["smoke"], place)
 
 
 def test_more_worlds_are_added_to_fewer(tmp_path):
