@@ -5,9 +5,11 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 
 from agents.names import local_model, names_model
 from agents.players import open_player
+from benchmarks.banks import read_bank
 from benchmarks.config import RunConfig
 from benchmarks.contenders import Contender, contenders
 from benchmarks.plan import Plan
@@ -67,7 +69,11 @@ def check(config: RunConfig) -> Preflight:
     Raises:
         ConfigError: a data file is malformed (file, line and reason are named), a benchmark has no questions, or a player
             cannot be loaded.
+        StoreError: an arm names a bank that is none.
     """
+    for arm in config.arms:
+        if arm.bank_file:
+            read_bank(Path(arm.bank_file), {})
     playing = contenders(config)
     spec, seed = playing[0].world, playing[0].seed
     started = time.perf_counter()

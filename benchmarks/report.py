@@ -201,7 +201,13 @@ def _limits(config: Mapping[str, Any], suite: Suite) -> str:
         suite.note,
         f"Seeds, {seeds}: {spread if seeds > 1 else single}.",
         "The intervals and p values are not corrected for the number of comparisons: read a single benchmark's as a hint.",
-        "The arms are compared as players, not at an equal budget: the table of search behaviour says what each spent.",
+        *(
+            ()
+            if config["trained"]  # whose budgets are told above
+            else (
+                "The arms are compared as players, not at an equal budget: the table of search behaviour says what each spent.",
+            )
+        ),
         "The paper's rows come from other systems on other data; no difference between them and ours is a result.",
     ]
     return "\n".join(f"- {limit}" for limit in limits)

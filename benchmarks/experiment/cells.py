@@ -5,7 +5,9 @@ search tools. What it leaves then is enough for every table: a finished cell is 
 weights are still there or not.
 """
 
+import logging
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -50,6 +52,12 @@ def finish_cell(data: dict[str, Any], root: str) -> str:
         The cell's id.
     """
     cell, place = Cell.from_json(data), Path(root)
+    with _warning_as(cell.id):
+        _finish(cell, place)
+    return cell.id
+
+
+def _finish(cell: Cell, place: Path) -> None:
     train_cell(cell, place)
     for stage in cell.stages:
         last = stage == cell.stages[-1]
@@ -59,7 +67,18 @@ def finish_cell(data: dict[str, Any], root: str) -> str:
             other = _with_tool(run, options, place)
             evaluate(other, evaluation_directory(place, cell.id, stage, tool), cell.questions)
     write_json(place / FOLDER / cell.id / FINISHED, describe_environment())
-    return cell.id
+
+
+@contextmanager
+def _warning_as(cell: str) -> Iterator[None]:
+    """Puts a cell's name before what is logged: several are trained side by side."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter(f"{cell}: %(levelname)s %(message)s"))
+    logging.getLogger().addHandler(handler)
+    try:
+        yield
+    finally:
+        logging.getLogger().removeHandler(handler)
 
 
 def evaluate(run: TrainedRun, directory: Path, questions: int, controls: tuple[str, ...] = ()) -> None:

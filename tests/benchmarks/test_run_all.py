@@ -217,10 +217,12 @@ def test_a_malformed_line_stops_the_run_before_it_starts(tmp_path):
         (["--suite", "flashrag"], "needs --data DIR"),
         (["--data", "somewhere", "--arms", "naive"], "takes no --data"),
         (["--data", "somewhere"], "--data takes no other suite"),
-        (["--model", "tiny", "--arms", "naive"], "--model and --dry-run are the experiment's"),
+        (["--model", "tiny", "--arms", "naive"], "--model, --dry-run and --so-far are the experiment's"),
+        (["--so-far", "--arms", "naive"], "--model, --dry-run and --so-far are the experiment's"),
         (["--questions", "3"], "--questions: expected with --arms or --trained"),
         (["--arms", "nobody"], "unknown arm 'nobody'; choose from naive, skilled"),
         (["--arms", "me=tests.benchmarks.tiny:nobody@seeds"], "has no 'nobody'"),
+        (["--arms", "me=naive@file:/no/such/bank.sqlite"], "there is no skill bank at /no/such/bank.sqlite"),
         (["--workers", "0"], "--workers must be at least 1"),
     ],
 )

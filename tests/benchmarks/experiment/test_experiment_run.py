@@ -1,6 +1,7 @@
 """The experiment from its command to its report, small: trained, kept at stages, evaluated, told; and gone on with."""
 
 import json
+import logging
 import lzma
 import os
 import shutil
@@ -8,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ pytest.importorskip("torch", reason="needs the llm extra")
 pytest.importorskip("matplotlib", reason="needs the bench extra")
 
 from agents.selfplay.metrics import read_metrics
-from benchmarks.experiment.cells import is_finished
+from benchmarks.experiment.cells import finish_cell, is_finished
 from benchmarks.experiment.claims import judge_claims
 from benchmarks.experiment.costs import spent
 from benchmarks.experiment.design import EXPERIMENTS, Experiment, Study, same_training
@@ -228,6 +229,12 @@ def test_more_worlds_are_added_to_fewer(tmp_path):
 
 def files(folder):
     return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_what_is_logged_of_a_cell_says_whose_it_is(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("benchmarks.experiment.cells._finish", lambda cell, root: logging.warning("strange"))
+    finish_cell(asdict(TWO.cells()[0]), str(tmp_path))
+    assert capsys.readouterr().err.count("main-base-s0: WARNING strange") == 1
 
 
 def test_another_experiment_is_refused(done):
