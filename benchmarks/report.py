@@ -193,6 +193,9 @@ def _verdict(estimate: Estimate) -> str:
     return "no change at all" if estimate.low == estimate.high == 0 else "not told apart from no change"
 
 
+_UNEQUAL = "The arms are compared as players, not at an equal budget: the table of search behaviour says what each spent."
+
+
 def _limits(config: Mapping[str, Any], suite: Suite) -> str:
     seeds = len(config["seeds"])
     spread = "the intervals speak about other worlds and trainings too, with Student's tails where seeds are few"
@@ -201,13 +204,7 @@ def _limits(config: Mapping[str, Any], suite: Suite) -> str:
         suite.note,
         f"Seeds, {seeds}: {spread if seeds > 1 else single}.",
         "The intervals and p values are not corrected for the number of comparisons: read a single benchmark's as a hint.",
-        *(
-            ()
-            if config["trained"]  # whose budgets are told above
-            else (
-                "The arms are compared as players, not at an equal budget: the table of search behaviour says what each spent.",
-            )
-        ),
+        "" if config["trained"] else _UNEQUAL,  # trained runs' budgets are told above
         "The paper's rows come from other systems on other data; no difference between them and ours is a result.",
     ]
-    return "\n".join(f"- {limit}" for limit in limits)
+    return "\n".join(f"- {limit}" for limit in limits if limit)
