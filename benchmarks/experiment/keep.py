@@ -78,11 +78,12 @@ def _keep_training(folder: Path, place: Path) -> str:
     if (folder / last / PACKED_METRICS).is_file():
         shutil.copyfile(folder / last / PACKED_METRICS, _made(place / last) / PACKED_METRICS)
     else:
-        _pack([_slim(row) for row in read_records(folder / last / METRICS_FILE)], place / last / PACKED_METRICS)
+        _pack([slim(row) for row in read_records(folder / last / METRICS_FILE)], place / last / PACKED_METRICS)
     return last
 
 
-def _slim(row: Record) -> Record:
+def slim(row: Record) -> Record:
+    """Returns a row of metrics without the learner's diagnostics, the machine's and most seconds, numbers to six digits."""
     left_out = {f"{seat}_{name}" for seat in ("solver", "challenger") for name in _DIAGNOSTICS} | {"machine"}
     seconds = {name for name in row if name.endswith("_s") and name != "step_s"}
     return {name: _rounded(value) for name, value in row.items() if name not in left_out | seconds}

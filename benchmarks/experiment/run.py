@@ -13,7 +13,7 @@ from benchmarks.config import differing_fields
 from benchmarks.engine import run_tasks
 from benchmarks.experiment.cells import done_updates, evaluation_directory, finish_cell, is_finished, read_evaluated
 from benchmarks.experiment.coupling import Branch, branches, is_branched, train_branch
-from benchmarks.experiment.design import Cell, Experiment, Study, same_training
+from benchmarks.experiment.design import Cell, Experiment, Study, same_training, training_config
 from benchmarks.experiment.matched import finish_match, is_matched, matches
 from benchmarks.progress import Begin, progress_bars
 from benchmarks.records import dump, read_json, write_json
@@ -147,11 +147,14 @@ def refuse_another(root: Path, design: Mapping[str, Any]) -> None:
 
 
 def _but_seeds(design: Mapping[str, Any], shared: set[str]) -> dict[str, Any]:
+    """Returns a design as far as two of them must agree: without seeds, and with every field of each shared training."""
+    cells = [cell for cell in design["cells"] if cell["id"] in shared]
     return {
         **design,
         "studies": [{**study, "seeds": []} for study in design["studies"]],
         "coupling": design["coupling"] and {**design["coupling"], "seeds": []},
-        "cells": [cell for cell in design["cells"] if cell["id"] in shared],
+        # What was written before a field was there has that field's default.
+        "cells": [{**cell, "config": training_config(Cell.from_json(cell)).to_json()} for cell in cells],
     }
 
 
