@@ -52,7 +52,7 @@ def test_tables_and_verdicts_follow_from_the_committed_answers(place, tmp_path):
 
 @pytest.mark.parametrize("place", RESULTS, ids=lambda place: place.name)
 def test_a_training_made_again_goes_as_the_committed_one(place, tmp_path):
-    """The first updates of the committed `sesa` in its first world, its bootstrap phase before them: all that is drawn is the same."""
+    """The first updates of the committed `sesa` in its first world, after its bootstrap phase: what is drawn is the same."""
     whole = experiment(place)
     study = finished_part(whole, place).study(MAIN)
     cell = next(cell for cell in study.cells(whole.training) if cell.arm == "sesa")
