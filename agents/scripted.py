@@ -29,6 +29,7 @@ from sesa_env.memory.base import MemorySnapshot
 from sesa_env.memory.config import MemoryConfig
 from sesa_env.memory.prime import mine, prime
 from sesa_env.memory.teacher import load_teacher
+from sesa_env.output import require_run
 from sesa_env.plain import build
 from sesa_env.play import play
 from sesa_env.players.base import Player
@@ -252,6 +253,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = vars(parser.parse_args(arguments))
     resume = options.pop("resume")
     try:
+        if resume:
+            require_run(Path(options["out"]))
         bank = run_scripted(ScriptedConfig(**options), resume=resume)
     except SesaError as error:
         sys.stderr.write(f"scripted: {error}\n")

@@ -36,7 +36,7 @@ from benchmarks.progress import print_outcome, print_plan, print_tables, progres
 from benchmarks.suites import SUITES  # noqa: E402 - comes after limit_threads
 from benchmarks.trained import read_runs  # noqa: E402 - comes after limit_threads
 from sesa_env.errors import ConfigError, SesaError  # noqa: E402 - comes after limit_threads
-from sesa_env.output import require_run  # noqa: E402 - comes after limit_threads
+from sesa_env.output import is_new, require_run  # noqa: E402 - comes after limit_threads
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -100,6 +100,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"error: {error}\n")
         return 2
     except KeyboardInterrupt:
+        if is_new(_directory(options)):
+            sys.stderr.write("\ninterrupted before anything was begun\n")
+            return 130
         resume = given if "--resume" in given else [*given, "--resume"]
         sys.stderr.write(f"\ninterrupted; what is finished is kept. To go on, type:\n  {_command()} {shlex.join(resume)}\n")
         return 130
@@ -125,7 +128,7 @@ def run(options: argparse.Namespace) -> None:
     if options.model or options.dry_run or options.so_far:
         raise ConfigError("--model, --dry-run and --so-far are the experiment's; leave them out beside --arms and --trained")
     config = _config(options)
-    root = Path(options.out or f"runs/{'trained' if config.trained else config.suite}-{config.preset}")
+    root = _directory(options)
     if options.resume:
         require_run(root)
     check_directory(root, config, options.resume)
@@ -141,6 +144,12 @@ def run(options: argparse.Namespace) -> None:
     from benchmarks.outcome import write_outcome  # loads matplotlib: only when there is something to draw
 
     print_outcome(root, write_outcome(root, config, plan, environments)[0])
+
+
+def _directory(options: argparse.Namespace) -> Path:
+    """Where the command line's run goes."""
+    kind = "experiment" if is_experiment(options) else "trained" if options.trained else options.suite
+    return Path(options.out or f"runs/{kind}-{options.preset}")
 
 
 def is_experiment(options: argparse.Namespace) -> bool:
@@ -176,7 +185,7 @@ def run_experiment(options: argparse.Namespace) -> None:
             sys.stdout.write(f"{line}\n")
             sys.stdout.flush()  # what comes next may take minutes
         return
-    root = Path(options.out or f"runs/experiment-{experiment.name}")
+    root = _directory(options)
     if options.so_far:
         from benchmarks.experiment.so_far import report_so_far
 

@@ -190,3 +190,9 @@ def test_no_prompt_gives_the_answer_away(tmp_path):
 
 def vars_of(attempt):
     return {name: getattr(attempt, name) for name in type(attempt).__dataclass_fields__}
+
+
+def test_there_must_be_a_run_to_go_on_with(tmp_path, capsys):
+    assert main(["--out", str(tmp_path / "nope"), "--resume"]) == 2
+    assert "holds no run to go on with" in capsys.readouterr().err
+    assert not (tmp_path / "nope").exists()

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.run_all import main
 from sesa_env.memory.bank import SkillBank
 from sesa_env.memory.seeds import SEEDS
 from tests.benchmarks.tiny import BENCHMARKS, write_data
@@ -132,6 +133,15 @@ def test_ctrl_c_says_how_to_go_on_and_what_it_says_works(finished, tiny_data, tm
     assert advice[-1] == "--resume"
     assert run(advice[2:]).returncode == 0
     assert contents(out, "records") == contents(finished, "records")
+
+
+def test_ctrl_c_before_anything_was_begun_does_not_say_to_resume(tmp_path, monkeypatch, capsys):
+    def interrupted(options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("benchmarks.run_all.run", interrupted)
+    assert main(["--out", str(tmp_path / "nothing")]) == 130
+    assert capsys.readouterr().err == "\ninterrupted before anything was begun\n"
 
 
 # A shell starts what it puts in the background deaf to Ctrl-C, and so is all that this starts in turn: tests and their runs.
