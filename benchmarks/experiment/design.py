@@ -207,7 +207,7 @@ def _tail(relations: int) -> Overrides:
 
 
 def _small() -> tuple[Study, ...]:
-    worlds, few = tuple(range(10, 16)), tuple(range(10, 13))
+    worlds, few = tuple(range(30, 36)), tuple(range(30, 33))
     roles = tuple(f"roles-{challenger}-{solver}" for challenger, solver in ROLES)
     return (
         Study(
@@ -244,7 +244,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         "quick", "quick", (Study(MAIN, "SSP and SESA", ("base", "ssp", "sesa"), (0,), (100, 200), 100, settings=_APART),)
     ),
     "paper": Experiment("paper", "paper", (Study(MAIN, "The paper's arms", ARMS, (0, 1, 2), (50, 100, 150), 500),)),
-    "small": Experiment("small", "quick", _small(), Coupling(MAIN, "sesa", tuple(range(10, 13)), 50, 300)),
+    "small": Experiment("small", "quick", _small(), Coupling(MAIN, "sesa", tuple(range(30, 33)), 50, 300)),
 }  # fmt: skip
 """The experiments by their presets' names."""
 
