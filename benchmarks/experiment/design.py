@@ -206,6 +206,10 @@ def _tail(relations: int) -> Overrides:
     return merged(_APART, {"world_options": {"relations": relations}})
 
 
+def _three_worlds() -> Study:
+    return Study(MAIN, "The arms that tell most", _CURVES, (30, 31, 32), (100, 200), 100, settings=_APART)
+
+
 def _small() -> tuple[Study, ...]:
     worlds, few = tuple(range(30, 36)), tuple(range(30, 33))
     roles = tuple(f"roles-{challenger}-{solver}" for challenger, solver in ROLES)
@@ -243,6 +247,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "quick": Experiment(
         "quick", "quick", (Study(MAIN, "SSP and SESA", ("base", "ssp", "sesa"), (0,), (100, 200), 100, settings=_APART),)
     ),
+    "three-worlds": Experiment("three-worlds", "quick", (_three_worlds(),)),
     "paper": Experiment("paper", "paper", (Study(MAIN, "The paper's arms", ARMS, (0, 1, 2), (50, 100, 150), 500),)),
     "small": Experiment("small", "quick", _small(), Coupling(MAIN, "sesa", tuple(range(30, 33)), 50, 300)),
 }  # fmt: skip
