@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.experiment.cells import EVALUATIONS, FINISHED, PACKED, PACKED_METRICS, read_evaluation
 from benchmarks.experiment.coupling import KINDS_FILE
-from benchmarks.experiment.run import CONFIG_FILE, refuse_another
+from benchmarks.experiment.run import CONFIG_FILE, refuse_another, write_design
 from benchmarks.experiment.training import FOLDER
 from benchmarks.records import Record, dump, read_json, read_records, write_file
 from benchmarks.trained import METRICS_FILE
@@ -47,9 +47,10 @@ def keep(root: Path, place: Path) -> list[str]:
     """
     if not (root / CONFIG_FILE).is_file():
         raise ConfigError(f"{root}: expected the directory of an experiment, but {CONFIG_FILE} is missing")
+    design = read_json(root / CONFIG_FILE)
     if (place / CONFIG_FILE).is_file():
-        refuse_another(place, read_json(root / CONFIG_FILE))
-    shutil.copyfile(root / CONFIG_FILE, _made(place) / CONFIG_FILE)
+        refuse_another(place, design)
+    write_design(_made(place), design)
     cells = sorted(path.parent.name for path in (root / FOLDER).glob(f"*/{FINISHED}"))
     for cell in cells:
         last = _keep_training(root / FOLDER / cell, place / FOLDER / cell)

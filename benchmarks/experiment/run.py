@@ -42,7 +42,7 @@ def run_experiment(experiment: Experiment, root: Path, workers: int, *, resume: 
     """
     _check_directory(experiment, root, resume)
     with writing_in(root):
-        write_json(root / CONFIG_FILE, experiment.to_json())
+        write_design(root, experiment.to_json())
     source = same_training(experiment.cells())
     cells = [cell for cell in experiment.cells() if source[cell.id] == cell.id]
     _print_plan(experiment, root, cells, workers)
@@ -144,6 +144,18 @@ def refuse_another(root: Path, design: Mapping[str, Any]) -> None:
     differences = differing_fields(_but_seeds(held, shared), _but_seeds(design, shared))
     if differences:
         raise ConfigError(f"{root} holds another experiment: {'; '.join(differences[:5])}; choose another directory with --out")
+
+
+def write_design(root: Path, design: Mapping[str, Any]) -> None:
+    """Writes an experiment's design into its directory, unless one of more seeds stands there: its trainings are kept too.
+
+    Args:
+        root: the directory of the experiment, or a new one.
+        design: the experiment as JSON.
+    """
+    held = read_json(root / CONFIG_FILE)["cells"] if (root / CONFIG_FILE).is_file() else []
+    if not {cell["id"] for cell in held} > {cell["id"] for cell in design["cells"]}:
+        write_json(root / CONFIG_FILE, design)
 
 
 def _but_seeds(design: Mapping[str, Any], shared: set[str]) -> dict[str, Any]:

@@ -267,6 +267,8 @@ def test_the_experiment_says_which_extra_it_needs_or_which_presets_there_are(tmp
     done = run(["--preset", "huge", "--out", str(tmp_path / "out")])
     assert done.returncode == 2
     trains = importlib.util.find_spec("torch") and importlib.util.find_spec("peft")
-    assert ("unknown preset 'huge'; choose from smoke, quick, three-worlds, paper, small" if trains else "pip install") in done.stderr
+    assert (
+        "unknown preset 'huge'; choose from smoke, quick, three-worlds, paper, small" if trains else "pip install"
+    ) in done.stderr
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "out").exists()

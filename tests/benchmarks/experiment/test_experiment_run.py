@@ -222,6 +222,10 @@ def test_more_worlds_are_added_to_fewer(tmp_path):
     run_experiment(more, tmp_path / "grown", workers=1, resume=True)
     assert Results(more, tmp_path / "grown").scores(more.studies[0]).macro_by_seed(("ssp", "off"), "em")[1:]
     assert {path for path, written in before.items() if path.stat().st_mtime_ns != written} == set()
+    design = (tmp_path / "grown" / CONFIG_FILE).read_bytes()
+    run_experiment(few, tmp_path / "grown", workers=1, resume=True)
+    keep(tmp_path / "grown", tmp_path / "kept")
+    assert (tmp_path / "grown" / CONFIG_FILE).read_bytes() == design == (tmp_path / "kept" / CONFIG_FILE).read_bytes()
     other = replace(more, studies=(replace(more.studies[0], questions=2),))
     with pytest.raises(ConfigError, match="holds another experiment"):
         run_experiment(other, tmp_path / "grown", workers=1, resume=True)
