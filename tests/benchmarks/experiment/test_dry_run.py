@@ -60,5 +60,5 @@ def test_parameters_are_counted_or_read_off_the_name():
 
 
 def test_an_unknown_preset_is_told():
-    with pytest.raises(ConfigError, match="smoke, quick, paper, small"):
+    with pytest.raises(ConfigError, match="smoke, quick, three-worlds, paper, small"):
         experiment_of("huge")
