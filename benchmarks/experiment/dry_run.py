@@ -1,8 +1,10 @@
 """A dry run: what an experiment would do, whether what it needs is there, and about what it would cost; nothing is trained."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 from benchmarks.experiment.design import Cell, Experiment, same_training, training_config
 from sesa_env.errors import SesaError
@@ -11,7 +13,7 @@ from sesa_env.worlds import make_world
 PEAK, SHARE = 989e12, 0.35
 """Floating-point operations a second of an H100 in bfloat16 without sparsity, and the share of them that training reaches."""
 _SAMPLING_SHARE = 0.05  # of the peak: decoding waits for memory
-_GIB = 1024**3
+_GIB, _MIB = 1024**3, 1024**2
 _CPU = 10e6  # parameters of what is trained on CPU cores
 
 
@@ -63,20 +65,27 @@ def _plan(experiment: Experiment, cells: Sequence[Cell]) -> Iterator[str]:
 def _needs(cells: Sequence[Cell]) -> Iterator[str]:
     """Says of every world and model whether it is there."""
     yield "What it needs"
-    worlds = {repr((config.world, config.world_options)): config for config in map(training_config, cells)}
-    for config in worlds.values():
-        yield f"  world {config.world}: looking for it"
+    worlds = list({repr((config.world, config.world_options)): config for config in map(training_config, cells)}.values())
+    for config, which in zip(worlds, _told_apart([config.world_options for config in worlds]), strict=True):
+        name = f"world {config.world}{which}"
+        yield f"  {name}: looking for it"
         try:
             world = make_world(config.world, **config.world_options)
         except SesaError as error:
-            yield f"  world {config.world}: MISSING: {error}"
+            yield f"  {name}: MISSING: {error}"
         else:
-            yield f"  world {config.world}: {len(world.corpus):,} passages, {len(world.targets):,} targets"
+            yield f"  {name}: {len(world.corpus):,} passages, {len(world.targets):,} targets"
     for name in sorted({training_config(cell).model for cell in cells}):
         yield f"  model {name}: looking for it"
         yield f"  model {name}: {'here' if _is_here(name) else 'not on this machine: it will be fetched from the hub'}"
     for name in sorted({training_config(cell).judge or "" for cell in cells} - {""}):
         yield f"  judge {name}: must answer when the run begins"
+
+
+def _told_apart(options: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Names of each world the options in which they differ."""
+    names = sorted({name for one in options for name in one if any(other.get(name) != one[name] for other in options)})
+    return ["".join(f", {name} {one.get(name)}" for name in names) for one in options]
 
 
 def _is_here(name: str) -> bool:
@@ -95,8 +104,9 @@ def _costs(cells: Sequence[Cell]) -> Iterator[str]:
     yield "What it costs, estimated"
     costs = [cost(cell) for cell in cells]
     largest = max(costs, key=lambda one: one.memory)
+    size = f"{largest.memory / _GIB:.1f} GiB" if largest.memory >= _GIB else f"{largest.memory / _MIB:.0f} MiB"
     yield (
-        f"  memory: {largest.memory / _GIB:.1f} GiB for two policies of {largest.parameters / 1e6:,.1f} million parameters "
+        f"  memory: {size} for two policies of {largest.parameters / 1e6:,.1f} million parameters "
         "with their optimisers and reference models, activations and the keys and values of rollouts not counted"
     )
     if largest.parameters < _CPU:
@@ -133,6 +143,7 @@ def cost(cell: Cell) -> Cost:
     return Cost(size, memory, flops / PEAK / 3600)
 
 
+@cache
 def parameters(name: str) -> float:
     """Counts a model's parameters, from its configuration where that is here, else by its name ("...-4B")."""
     import torch

@@ -13,6 +13,7 @@ def test_the_quick_experiment_has_all_it_needs():
     told = "\n".join(dry_run(EXPERIMENTS["quick"]))
     assert "MISSING" not in told
     assert "model tiny: here" in told
+    assert "MiB for two policies" in told
     assert "updates; a CPU core makes one in about a second" in told
 
 
@@ -37,6 +38,16 @@ def test_the_plan_comes_first_and_what_takes_long_is_named_before(monkeypatch):
     assert made == []
     assert next(lines) == "  world miniwiki: MISSING: none"
     assert next(lines) == "  model tiny: looking for it"
+
+
+def test_worlds_are_named_by_what_tells_them_apart(monkeypatch):
+    def make(name, **options):
+        raise ConfigError("none")
+
+    monkeypatch.setattr("benchmarks.experiment.dry_run.make_world", make)
+    missing = [line for line in dry_run(experiment_of("small", seeds=2)) if "MISSING" in line]
+    told = [line.split("world miniwiki, ")[1].removesuffix(": MISSING: none") for line in missing]
+    assert told == [f"relations {size}, seed {seed}" for size in (108, 20, 40, 80, 160) for seed in (30, 31)]
 
 
 def test_the_papers_arms_without_ready_questions_are_left_to_miniwiki():
