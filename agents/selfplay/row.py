@@ -71,6 +71,7 @@ def memory_row(stats: Mapping[str, Any], cards: Sequence[Sequence[CardHit]], bou
     hits = [hit.similarity for found in cards for hit in found]
     return {
         "cards": stats["cards"],
+        "origins": stats["origins"],
         "pending": stats["pending"],
         "tombstones": stats["tombstones"],
         "never_retrieved": stats["never_retrieved"],

@@ -12,6 +12,7 @@ from typing import Any
 from agents.selfplay.arms import ROLES, Overrides, merged
 from agents.selfplay.config import RunConfig as TrainingConfig
 from agents.selfplay.presets import configure
+from sesa_env.corpus.miniwiki import CORE_RELATIONS
 from sesa_env.errors import ConfigError
 from sesa_env.plain import build
 
@@ -194,7 +195,8 @@ _CONTROLS = {"sesa": ("shuffled", "irrelevant", "seeds", "top-1", "top-5", "no-f
 _MATCHED = {"ssp-tokens": ("ssp", "sesa")}
 TOOLS: Mapping[str, Mapping[str, Any]] = {"dense": {"backend": "dense"}, "hybrid": {"backend": "hybrid"}}
 """Search tools besides BM25; the encoder is MiniLM, from the extra `minilm`."""
-_TAILS = (20, 40, 80, 160)
+TAILS = (10, 30, 70, 120)
+"""Lengths of the procedural tail in the regime map: relations beyond the `CORE_RELATIONS` of every world."""
 _CURVES = ("base", "ssp", "shaping-only", "sesa")
 
 
@@ -202,8 +204,12 @@ _APART: Overrides = {"questions": {"held_out_compositions": 0.2}}
 """Held out by entity goes without saying: half of every world. This adds a fifth of the compositions of relations."""
 
 
-def _tail(relations: int) -> Overrides:
-    return merged(_APART, {"world_options": {"relations": relations}})
+def _tail(length: int) -> Overrides:
+    return merged(_APART, {"world_options": {"relations": CORE_RELATIONS + length}})
+
+
+WORLDS = tuple(range(40, 46))
+"""The worlds of `small`, one for each replicate; `three-worlds` has others, which were judged before."""
 
 
 def _three_worlds() -> Study:
@@ -211,7 +217,7 @@ def _three_worlds() -> Study:
 
 
 def _small() -> tuple[Study, ...]:
-    worlds, few = tuple(range(30, 36)), tuple(range(30, 33))
+    worlds, few = WORLDS, WORLDS[:3]
     roles = tuple(f"roles-{challenger}-{solver}" for challenger, solver in ROLES)
     return (
         Study(
@@ -225,9 +231,9 @@ def _small() -> tuple[Study, ...]:
         Study("roles", "The algorithms of the two seats", roles, few, (200,), 100, settings=_APART),
         *(
             Study(
-                f"tail-{size}", f"A world of {size} relations", _CURVES, few, (25, 50, 100, 200), 50, settings=_tail(size)
+                f"tail-{length}", f"A tail of {length} relations", _CURVES, few, (25, 50, 100, 200), 50, settings=_tail(length)
             )
-            for size in _TAILS
+            for length in TAILS
         ),
     )  # fmt: skip
 
@@ -249,7 +255,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     ),
     "three-worlds": Experiment("three-worlds", "quick", (_three_worlds(),)),
     "paper": Experiment("paper", "paper", (Study(MAIN, "The paper's arms", ARMS, (0, 1, 2), (50, 100, 150), 500),)),
-    "small": Experiment("small", "quick", _small(), Coupling(MAIN, "sesa", tuple(range(30, 33)), 50, 300)),
+    "small": Experiment("small", "quick", _small(), Coupling(MAIN, "sesa", WORLDS, 50, 300)),
 }  # fmt: skip
 """The experiments by their presets' names."""
 

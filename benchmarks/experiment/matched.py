@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from agents.selfplay.metrics import read_bootstrap, read_metrics
 from benchmarks.experiment.cells import EVALUATIONS, evaluate
 from benchmarks.experiment.costs import spent
 from benchmarks.experiment.design import Study
 from benchmarks.experiment.training import FOLDER, keep_run, matched_directory, run_directory, stage_directory
-from benchmarks.records import read_records, write_json
-from benchmarks.trained import METRICS_FILE, read_run
+from benchmarks.records import write_json
+from benchmarks.trained import read_run
 
 _STRIDE = 5
 """Updates between two looks at the tokens."""
@@ -60,9 +61,14 @@ def match_directory(root: Path, one: Match) -> Path:
     return root / EVALUATIONS / f"{one.id}-{one.arm}"
 
 
+def match_file(root: Path, one: Match) -> Path:
+    """What a run had spent (`benchmarks.experiment.costs.spent`) when it was evaluated, having been gone on with."""
+    return root / FOLDER / one.id / f"{one.arm}.json"
+
+
 def is_matched(root: Path, one: Match) -> bool:
     """Says whether a run has been gone on with to its end, and evaluated."""
-    return (root / FOLDER / one.id / f"{one.arm}.json").is_file()
+    return match_file(root, one).is_file()
 
 
 def finish_match(data: dict[str, Any], root: str) -> str:
@@ -81,7 +87,7 @@ def finish_match(data: dict[str, Any], root: str) -> str:
         _go_on(run_directory(place, one.id), tokens(stage_directory(place, one.model, one.updates)))
         keep_run(run_directory(place, one.id), kept)
     evaluate(replace(read_run(kept), arm=one.arm), match_directory(place, one), one.questions)
-    write_json(place / FOLDER / one.id / f"{one.arm}.json", spent(read_records(kept / METRICS_FILE)))
+    write_json(match_file(place, one), spent(read_metrics(kept)))
     return one.id
 
 
@@ -104,5 +110,5 @@ def _go_on(run: Path, wanted: float) -> None:
 
 
 def tokens(run: Path) -> float:
-    """Counts the tokens that both seats of a run have read and sampled."""
-    return spent(read_records(run / METRICS_FILE))["tokens"]
+    """Counts the tokens that both seats of a run have read and sampled, those of the bootstrap phase too."""
+    return spent([*read_metrics(run), read_bootstrap(run) or {}])["tokens"]

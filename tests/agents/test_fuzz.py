@@ -82,18 +82,18 @@ def test_texts_of_100_kilobytes_never_raise(text):
 
 
 class Scribe(Decoder):
-    """Writes hostile pieces mixed with any ids instead of what a model would."""
+    """Writes hostile pieces mixed with any ids instead of what a model would: of a row's seed and turn, other ones each time."""
 
     def __init__(self, policy, sampling):
         super().__init__(policy, sampling)
-        self.rng = random.Random(2)
         self.pieces = [policy.tokenizer(piece)["input_ids"] for piece in PIECES if piece not in SURROGATES]
 
     def sample_turns(self, rows):
         for row in rows:
+            rng = random.Random(f"{row.seed} {row.turn}")
             row.limit, row.ended = min(self.sampling.turn_tokens, self.room(row)), False
             while not row.ended and len(row.written) < row.limit:
-                for token in self._piece()[: row.limit - len(row.written)]:
+                for token in self._piece(rng)[: row.limit - len(row.written)]:
                     row.written.append(token)
                     row.scores.append(-1.0)
                     row.ended = self.policy.stops.ends(row.written)
@@ -101,22 +101,23 @@ class Scribe(Decoder):
                         break
             row.close_turn()
 
-    def _piece(self):
-        if self.rng.random() < 0.4:
-            return [self.rng.randrange(len(self.policy.tokenizer))]
-        return self.rng.choice(self.pieces)
+    def _piece(self, rng):
+        if rng.random() < 0.4:
+            return [rng.randrange(len(self.policy.tokenizer))]
+        return rng.choice(self.pieces)
 
 
 def test_ids_never_raise_and_never_slip_a_mask(monkeypatch):
     monkeypatch.setattr(rollout, "Decoder", Scribe)
-    policy, turns = toy_policy("bytes", style="tiny"), 0
+    policy, written, seed = toy_policy("bytes", style="tiny"), set(), 0
     policy.model.config.max_position_embeddings = 10**6
-    while turns < EPISODES:
-        games = [fresh(task) for task in (QUESTION, TARGET) * 500]
+    while len(written) < EPISODES:
+        games, seeds = [fresh(task) for task in (QUESTION, TARGET) * 500], range(seed, seed + 1000)
+        seed += 1000
         for game, made in zip(
-            games, roll_out(policy, games, Sampling(turn_tokens=40, tokens=600, batch=500), range(1000)), strict=True
+            games, roll_out(policy, games, Sampling(turn_tokens=40, tokens=600, batch=500), seeds), strict=True
         ):
-            turns += len(made.turns)
+            written.add(made.ids)
             assert game.actor is None
             assert len(made.ids) == len(made.sampled) == len(made.logprobs)
             assert [score < 0 for score in made.logprobs] == list(made.sampled)
@@ -127,7 +128,7 @@ def test_ids_never_raise_and_never_slip_a_mask(monkeypatch):
 
 def test_an_answer_of_100_kilobytes_keeps_its_mask(monkeypatch):
     class Endless(Scribe):
-        def _piece(self):
+        def _piece(self, rng):
             return [self.policy.tokenizer.get_vocab()["a"]] * 50_000
 
     monkeypatch.setattr(rollout, "Decoder", Endless)

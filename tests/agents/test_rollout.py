@@ -41,6 +41,8 @@ def assert_exact(policy, game, rollout, temperature=1.0):
     scores = [0.0, *full_pass(policy, ids, temperature)]
     for mark, ours, theirs in zip(rollout.sampled, rollout.logprobs, scores, strict=True):
         assert ours == pytest.approx(theirs, abs=1e-4) if mark else ours == 0.0
+    (learners,) = score(policy.network, [ScoredRow.of(ids, rollout.sampled)], temperature)
+    assert learners.tolist() == pytest.approx([ours for mark, ours in zip(rollout.sampled, rollout.logprobs, strict=True) if mark], abs=1e-4)
 
 
 @settings(max_examples=25)

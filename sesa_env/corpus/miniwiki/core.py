@@ -176,3 +176,6 @@ CORE: tuple[Row, ...] = (
         ("{s} begins with thanks to {o}.", "The flyleaf of {s} salutes {o}."),
     ),
 )  # fmt: skip
+
+CORE_RELATIONS = len(CORE)
+"""The relations that every world begins with; what it has beyond them is its procedural tail."""

@@ -47,9 +47,9 @@ def test_a_training_that_two_studies_share_is_done_once():
     experiment = EXPERIMENTS["small"]
     cells = {cell.id: cell for cell in experiment.cells()}
     source = same_training(list(cells.values()))
-    assert source["ablations-sesa-s30"] == "main-sesa-s30"
-    assert source["roles-roles-reinforce-grpo-s31"] == "main-sesa-s31"
-    assert source["main-ssp-s30"] == "main-ssp-s30"
+    assert source["ablations-sesa-s40"] == "main-sesa-s40"
+    assert source["roles-roles-reinforce-grpo-s41"] == "main-sesa-s41"
+    assert source["main-ssp-s40"] == "main-ssp-s40"
     for cell, other in source.items():
         one, two = training_config(cells[cell]).to_json(), training_config(cells[other]).to_json()
         assert {name for name in one if one[name] != two[name]} <= {"arm", "updates"}
