@@ -294,8 +294,8 @@ _FIGURES: Mapping[str, tuple[_Draw, str]] = {
     "similarity": (_similarity, "Gain from Off to On by the likeness of the best card, with 95 % intervals over questions."),
     "regime": (
         lambda results, _: regime_figure(results),
-        "SESA's gain over shaping alone by the world's procedural tail and the budget; grey where the interval holds zero. "
-        "Dashed: what the fitted model predicts the bank to add to the same weights.",
+        "SESA's gain by the length of the world's procedural tail and the budget; grey where the 95 % interval holds zero. Dashed: "
+        "what the fitted model predicts, to which shaping alone and SSP are one.",
     ),
     "costs": (_costs, "Gain over the start policy by tokens spent; rings Off, dots On."),
 }

@@ -14,8 +14,8 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+from agents.selfplay.metrics import BOOTSTRAP
 from benchmarks.experiment.cells import EVALUATIONS, FINISHED, PACKED, PACKED_METRICS, read_evaluation
 from benchmarks.experiment.coupling import KINDS_FILE
 from benchmarks.experiment.run import CONFIG_FILE, refuse_another, write_design
@@ -76,6 +76,8 @@ def _keep_training(folder: Path, place: Path) -> str:
     for path in folder.glob("*.json"):
         shutil.copyfile(path, _made(place) / path.name)
     last = max(path.name for path in folder.iterdir() if path.name.isdigit())
+    if (folder / last / BOOTSTRAP).is_file():
+        shutil.copyfile(folder / last / BOOTSTRAP, _made(place / last) / BOOTSTRAP)
     if (folder / last / PACKED_METRICS).is_file():
         shutil.copyfile(folder / last / PACKED_METRICS, _made(place / last) / PACKED_METRICS)
     else:
@@ -84,14 +86,13 @@ def _keep_training(folder: Path, place: Path) -> str:
 
 
 def slim(row: Record) -> Record:
-    """Returns a row of metrics without the learner's diagnostics, the machine's and most seconds, numbers to six digits."""
+    """Returns a row of metrics without the learner's diagnostics and the machine's; numbers to six digits, seconds to three."""
     left_out = {f"{seat}_{name}" for seat in ("solver", "challenger") for name in _DIAGNOSTICS} | {"machine"}
-    seconds = {name for name in row if name.endswith("_s") and name != "step_s"}
-    return {name: _rounded(value) for name, value in row.items() if name not in left_out | seconds}
-
-
-def _rounded(value: Any) -> Any:
-    return round(value, _DIGITS) if isinstance(value, float) else value
+    return {
+        name: round(value, 3 if name.endswith("_s") else _DIGITS) if isinstance(value, float) else value
+        for name, value in row.items()
+        if name not in left_out
+    }
 
 
 def _keep_evaluation(folder: Path, place: Path, root: Path, told: bool) -> None:

@@ -87,7 +87,7 @@ def finish_match(data: dict[str, Any], root: str) -> str:
         _go_on(run_directory(place, one.id), tokens(stage_directory(place, one.model, one.updates)))
         keep_run(run_directory(place, one.id), kept)
     evaluate(replace(read_run(kept), arm=one.arm), match_directory(place, one), one.questions)
-    write_json(match_file(place, one), spent(read_metrics(kept)))
+    write_json(match_file(place, one), spent(read_metrics(kept), read_bootstrap(kept)))
     return one.id
 
 
@@ -111,4 +111,4 @@ def _go_on(run: Path, wanted: float) -> None:
 
 def tokens(run: Path) -> float:
     """Counts the tokens that both seats of a run have read and sampled, those of the bootstrap phase too."""
-    return spent([*read_metrics(run), read_bootstrap(run) or {}])["tokens"]
+    return spent(read_metrics(run), read_bootstrap(run))["tokens"]

@@ -1,14 +1,20 @@
 """The regime map: where a skill memory pays, by the world's procedural tail and the budget, and a small model of why.
 
-The model. A world asks about relation r with probability w_r. After N questions of G rollouts each, exploration has found on
-average N w_r G e right answers about r, where e is the chance that one rollout finds the right words unaided; the weights know
-r once k of them were found, which has the chance of a Poisson variable of that mean being k or more. The bank knows r once one
-question about it was failed: 1 - exp(-N w_r f), f being the share of questions that end in a card. Off answers what the weights
-know, On what either knows, both in proportion a. So memory pays where relations are many and questions few: N w_r large enough
-for one failure, too small for k successes. Three numbers (e, f, a) are fitted to the whole map; k is taken from a short list.
+The model. A world asks about relation r with probability w_r; its first relations, the core, are those that the start policy was
+taught, the rest is the tail. After N questions of G rollouts each, exploration has found on average N w_r G e right answers about
+a relation of the tail, where e is the chance that one rollout finds the right words unaided; the weights know r once k of them
+were found, which has the chance of a Poisson variable of that mean being k or more. The bank knows r once one question about it
+was failed: 1 - exp(-N w_r f), f being the share of questions that end in a card. From then on a share d of SESA's rollouts is
+shown the card, and what succeeds with a card teaches the weights nothing about doing without: SESA's weights have fewer unaided
+rollouts to learn from than those of shaping alone. Off answers what the weights know, On what either knows, both in proportion
+a. Of the core a share s is answered from the start, and with that chance each rollout adds to the k.
+
+So memory pays where relations are many and questions few: N w_r large enough for one failure, too small for k successes. And it
+costs the weights something, most where the bank came early. Three numbers (e, f, a) are fitted to the whole map; k is taken from
+a short list; s is the start policy's score; d, N, G and w are the design's.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,12 +24,16 @@ from benchmarks.experiment.design import Study, training_config
 from benchmarks.experiment.results import Results
 from benchmarks.scores import Side
 from benchmarks.stats import Estimate
+from sesa_env.corpus.miniwiki import CORE_RELATIONS
 
 Floats = NDArray[np.float64]
 
-BEFORE: tuple[Side, ...] = (("shaping-only", "off"), ("ssp", "off"))
-"""What SESA is compared with."""
-_AFTER: tuple[Side, ...] = (("sesa", "off"), ("sesa", "on"))
+ALONE, SSP, OFF, ON = ("shaping-only", "off"), ("ssp", "off"), ("sesa", "off"), ("sesa", "on")
+BEFORE: tuple[Side, ...] = (ALONE, SSP)
+"""What SESA is compared with. To the model they are one: both explore without cards."""
+AFTER: tuple[Side, ...] = (OFF, ON)
+"""What is compared with it."""
+_START: Side = ("base", "off")
 _SUCCESSES = (1, 2, 3, 5, 8, 12)
 
 
@@ -32,20 +42,39 @@ class Cell:
     """One place of the map.
 
     Attributes:
-        relations: of the world.
+        tail: relations of its worlds beyond the core.
         updates: of the training.
         gains: by (before, after) the paired difference.
-        off: SESA's accuracy without its bank, in [0, 1].
+        start: the start policy's accuracy, in [0, 1]; NaN where it was not measured.
+        alone: of shaping alone.
+        off: of SESA without its bank.
         on: with it.
-        start: the start policy's.
     """
 
-    relations: int
+    tail: int
     updates: int
-    gains: dict[tuple[Side, Side], Estimate]
+    gains: Mapping[tuple[Side, Side], Estimate]
+    start: float
+    alone: float
     off: float
     on: float
-    start: float
+
+
+@dataclass(frozen=True)
+class Design:
+    """What the model takes from the experiment.
+
+    Attributes:
+        per_update: questions of an update.
+        group: G, rollouts a question.
+        zipf: how unevenly the worlds ask about their relations.
+        shown: d, the share of rollouts that are shown a card where there is one.
+    """
+
+    per_update: int
+    group: int
+    zipf: float
+    shown: float
 
 
 @dataclass(frozen=True)
@@ -57,38 +86,63 @@ class Model:
         cards: f, the share of questions that end in a card.
         answered: a, the share of questions about a known relation that are answered.
         successes: k.
-        zipf: how unevenly the worlds ask about their relations.
-        error: root mean square of the residuals, in points of accuracy over 100.
+        design: what was not fitted.
+        error: root mean square of the residuals, in accuracy.
     """
 
     explore: float
     cards: float
     answered: float
     successes: int
-    zipf: float
+    design: Design
     error: float
 
 
+@dataclass(frozen=True)
+class Predicted:
+    """Accuracies by the model, in [0, 1]: of shaping alone, and of SESA without and with its bank."""
+
+    alone: float
+    off: float
+    on: float
+
+    def gain(self, after: Side) -> float:
+        """What SESA has over shaping alone, Off or On."""
+        return (self.on if after == ON else self.off) - self.alone
+
+
 def regime_cells(results: Results) -> list[Cell]:
-    """Measures the map: one cell for each world size and stage of the studies named "tail-..."."""
+    """Measures the map: one cell for each length of the tail and stage of the studies named "tail-..."."""
     return list(_cells(results))
 
 
+def has_map(cells: Sequence[Cell]) -> bool:
+    """Says whether there are at least two lengths of the tail."""
+    return len({cell.tail for cell in cells}) > 1
+
+
+def _tails(results: Results) -> list[Study]:
+    return [study for study in results.experiment.studies if study.name.startswith("tail-")]
+
+
 def _cells(results: Results) -> Iterator[Cell]:
-    for study in results.experiment.studies:
-        if study.name.startswith("tail-"):
-            for stage in study.stages:
-                scores, last = results.scores(study, stage), results.scores(study)
-                gains = {(one, two): scores.compare(one, two).macro for one in BEFORE for two in _AFTER}
-                off, on = (scores.macro(side, "em") for side in _AFTER)
-                start = last.macro(("base", "off"), "em") if ("base", "off") in last.sides else float("nan")
-                yield Cell(relations_of(results, study), stage, gains, off, on, start)
+    for study in _tails(results):
+        config = training_config(next(study.cells(results.experiment.training)))
+        tail = int(config.world_options["relations"]) - CORE_RELATIONS
+        last = results.scores(study)
+        start = last.macro(_START, "em") if _START in last.sides else float("nan")
+        for stage in study.stages:
+            scores = results.scores(study, stage)
+            gains = {(one, two): scores.compare(one, two).macro for one in BEFORE for two in AFTER}
+            yield Cell(tail, stage, gains, start, *(scores.macro(side, "em") for side in (ALONE, OFF, ON)))
 
 
-def relations_of(results: Results, study: Study) -> int:
-    """Returns how many relations the worlds of a study have."""
-    cell = next(study.cells(results.experiment.training))
-    return int(cell.config["world_options"]["relations"])
+def design_of(results: Results) -> Design:
+    """Reads off an experiment what the model needs of it; the studies of the map agree in that."""
+    config = training_config(next(_tails(results)[0].cells(results.experiment.training)))
+    return Design(
+        config.questions.per_update, config.rules.group_size, config.world_options["zipf"], 1 - config.skills.card_dropout
+    )
 
 
 def popularity(relations: int, zipf: float) -> Floats:
@@ -97,24 +151,28 @@ def popularity(relations: int, zipf: float) -> Floats:
     return np.asarray(weights / weights.sum())
 
 
-def predict(relations: int, questions: int, group: int, model: Model) -> tuple[float, float]:
-    """What the model says is gained over a policy that knows no relation.
+def predict(tail: int, updates: float, start: float, model: Model) -> Predicted:
+    """What the model says.
 
     Args:
-        relations: of the world.
-        questions: played in training.
-        group: G, rollouts a question.
+        tail: relations of the world beyond the core.
+        updates: made in training.
+        start: the start policy's accuracy, in [0, 1].
         model: its numbers.
-
-    Returns:
-        Off's and On's accuracy above the start policy, in [0, 1].
     """
-    popular = popularity(relations, model.zipf)
-    asked = questions * popular
-    weights = _at_least(model.successes, asked * group * model.explore)
-    bank = 1 - np.exp(-asked * model.cards)
-    shares = popular * model.answered
-    return float(shares @ weights), float(shares @ (1 - (1 - weights) * (1 - bank)))
+    design = model.design
+    popular = popularity(CORE_RELATIONS + tail, design.zipf)
+    core, far = popular[:CORE_RELATIONS], popular[CORE_RELATIONS:]
+    rollouts = updates * design.per_update * design.group
+    known = min(start / core.sum(), model.answered)
+    familiar = core @ (known + (model.answered - known) * _at_least(model.successes, rollouts * core * known))
+    failures = updates * design.per_update * far * model.cards
+    bank = -np.expm1(-failures)
+    # The bank's share averaged over training: for so much of it a relation's rollouts could be shown its card.
+    aided = design.shown * (1 - bank / np.maximum(failures, 1e-12))
+    alone, off = (_at_least(model.successes, rollouts * far * model.explore * share) for share in (1.0, 1 - aided))
+    told = (alone, off, 1 - (1 - off) * (1 - bank))
+    return Predicted(*(float(familiar + model.answered * (far @ each)) for each in told))
 
 
 def _at_least(successes: int, means: Floats) -> Floats:
@@ -123,25 +181,26 @@ def _at_least(successes: int, means: Floats) -> Floats:
     return np.asarray(poisson.sf(successes - 1, means))
 
 
-def fit(cells: Sequence[Cell], results: Results) -> Model:
-    """Fits the model to the measured gains over the start policy, by least squares from several beginnings.
+def fit(cells: Sequence[Cell], design: Design) -> Model | None:
+    """Fits the model to the accuracies of the map, by least squares from several beginnings.
 
     Args:
         cells: the map.
-        results: says what was played at each stage.
+        design: of the experiment.
+
+    Returns:
+        The best fit; None where the start policy's accuracy is not known.
     """
     from scipy.optimize import least_squares
 
-    study = next(study for study in results.experiment.studies if study.name.startswith("tail-"))
-    config = training_config(next(study.cells(results.experiment.training)))
-    per_update, group, zipf = config.questions.per_update, config.rules.group_size, config.world_options["zipf"]
-    measured = np.array([[cell.off - cell.start, cell.on - cell.start] for cell in cells])
+    if not all(np.isfinite(cell.start) for cell in cells):
+        return None
+    measured = np.array([[cell.alone, cell.off, cell.on] for cell in cells])
 
     def residuals(numbers: Floats, successes: int) -> Floats:
-        explore, cards, answered = 1 / (1 + np.exp(-numbers))  # each in (0, 1)
-        model = Model(explore, cards, answered, successes, zipf, 0.0)
-        predicted = [predict(cell.relations, cell.updates * per_update, group, model) for cell in cells]
-        return np.asarray((np.array(predicted) - measured).ravel())
+        model = Model(*_shares(numbers), successes, design, 0.0)
+        predicted = [predict(cell.tail, cell.updates, cell.start, model) for cell in cells]
+        return np.asarray((np.array([[one.alone, one.off, one.on] for one in predicted]) - measured).ravel())
 
     best: Model | None = None
     for successes in _SUCCESSES:
@@ -149,7 +208,11 @@ def fit(cells: Sequence[Cell], results: Results) -> Model:
             found = least_squares(residuals, begin, args=(successes,))
             error = float(np.sqrt(np.mean(found.fun**2)))
             if best is None or error < best.error:
-                explore, cards, answered = (float(number) for number in 1 / (1 + np.exp(-found.x)))
-                best = Model(explore, cards, answered, successes, zipf, error)
-    assert best is not None
+                best = Model(*_shares(found.x), successes, design, error)
     return best
+
+
+def _shares(numbers: Floats) -> tuple[float, float, float]:
+    """Three numbers of any size as explore, cards and answered, each in (0, 1)."""
+    explore, cards, answered = (float(number) for number in 1 / (1 + np.exp(-numbers)))
+    return explore, cards, answered

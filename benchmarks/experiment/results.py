@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from agents.selfplay.metrics import BOOTSTRAP
 from benchmarks.experiment.cells import PACKED_METRICS, evaluation_directory, read_evaluation
+from benchmarks.experiment.costs import spent
 from benchmarks.experiment.coupling import Coupled, measure
-from benchmarks.experiment.design import Cell, Experiment, Study, same_training
-from benchmarks.experiment.matched import match_directory, matches
+from benchmarks.experiment.design import Cell, Experiment, Study, same_training, training_config
+from benchmarks.experiment.matched import match_directory, match_file, matches
 from benchmarks.experiment.run import branches_of
 from benchmarks.experiment.training import stage_directory
-from benchmarks.records import Record, read_records
+from benchmarks.records import Record, read_json, read_records
 from benchmarks.scores import Scores
 from benchmarks.stats import Differences, Estimate, interval
 from benchmarks.trained import BASE, METRICS_FILE
@@ -37,6 +39,11 @@ class Results:
     @cached_property
     def _source(self) -> dict[str, str]:
         return same_training(self._whole.cells())
+
+    @cached_property
+    def _last(self) -> dict[str, int]:
+        """How many updates each training makes."""
+        return {cell.id: cell.stages[-1] for cell in self._whole.cells()}
 
     @cached_property
     def _cells(self) -> dict[tuple[str, str, int], Cell]:
@@ -78,14 +85,38 @@ class Results:
         return self._scores[key]
 
     def metrics(self, study: Study, arm: str, seed: int) -> list[dict[str, Any]]:
-        """Returns a training's rows of metrics."""
+        """Returns a training's rows of metrics, as many as the study's updates: a training that it shares may be longer."""
         cell = self._cells[study.name, arm, seed]
         source = self._source[cell.id]
         if source not in self._metrics:
-            folder = stage_directory(self.root, source, cell.stages[-1])
+            folder = stage_directory(self.root, source, self._last[source])
             packed = (folder / PACKED_METRICS).is_file()
             self._metrics[source] = read_records(folder / (PACKED_METRICS if packed else METRICS_FILE))
         return self._metrics[source][: cell.stages[-1]]
+
+    def bootstrap(self, study: Study, arm: str, seed: int) -> dict[str, Any] | None:
+        """Returns what a training's bootstrap phase played, in the terms of a row of metrics; None where it had none.
+
+        Raises:
+            FileNotFoundError: it had one, of which nothing has been kept.
+        """
+        cell = self._cells[study.name, arm, seed]
+        config, source = training_config(cell), self._source[cell.id]
+        if not (config.skills.enabled and config.skills.bootstrap):
+            return None
+        found: dict[str, Any] = read_json(stage_directory(self.root, source, self._last[source]) / BOOTSTRAP)
+        return found
+
+    def spent(self, study: Study, arm: str) -> dict[str, float]:
+        """Returns what the trainings of an arm cost (`benchmarks.experiment.costs.spent`), its bootstrap phase included, as means
+        over the seeds; of an arm at another's tokens what it had spent in the end.
+        """
+        if arm in study.matched:
+            found = [match for match in matches(study, self.experiment.training, self._source) if match.arm == arm]
+            costs = [read_json(match_file(self.root, match)) for match in found]
+        else:
+            costs = [spent(self.metrics(study, arm, seed), self.bootstrap(study, arm, seed)) for seed in study.seeds]
+        return {name: float(np.mean([cost[name] for cost in costs])) for name in costs[0]}
 
     @cached_property
     def coupled(self) -> Coupled | None:

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.selfplay.metrics import scalars
-from benchmarks.experiment.design import MAIN, Study, training_config
+from benchmarks.experiment.design import MAIN, Study
 from benchmarks.experiment.figures import COLOURS, by_stage, smooth
-from benchmarks.experiment.regime import BEFORE, Cell, fit, predict, regime_cells
+from benchmarks.experiment.regime import AFTER, BEFORE, Cell, Model, design_of, fit, has_map, predict, regime_cells
 from benchmarks.experiment.results import Results
 from benchmarks.stats import Estimate
 from sesa_env.validity import REJECT_REASONS
@@ -116,32 +116,27 @@ def _flips(results: Results, study: Study) -> list[dict[str, Any]]:
 
 def _regime(results: Results) -> dict[str, Any] | None:
     cells = regime_cells(results)
-    if len({cell.relations for cell in cells}) < 2:
+    if not has_map(cells):
         return None
-    predicted = _predicted(results, cells)
+    model = fit(cells, design_of(results))
     return {
         "before": [arm for arm, _ in BEFORE],
         "cells": [
             {
-                "relations": cell.relations,
+                "tail": cell.tail,
                 "updates": cell.updates,
-                "predicted": points,
+                "predicted": None if model is None else _predicted(cell, model),
                 "gains": {f"{before[0]}/{after[1]}": _points(gain) for (before, after), gain in cell.gains.items()},
             }
-            for cell, points in zip(cells, predicted, strict=True)
+            for cell in cells
         ],
     }
 
 
-def _predicted(results: Results, cells: Sequence[Cell]) -> list[float | None]:
-    """What the fitted model says that the bank adds to the same weights, in points; None where it cannot be fitted."""
-    if not all(np.isfinite(cell.start) for cell in cells):
-        return [None for _ in cells]
-    study = next(study for study in results.experiment.studies if study.name.startswith("tail-"))
-    config = training_config(next(study.cells(results.experiment.training)))
-    model, each = fit(cells, results), config.questions.per_update
-    gains = [predict(cell.relations, cell.updates * each, config.rules.group_size, model) for cell in cells]
-    return [round(100 * (on - off), 2) for off, on in gains]
+def _predicted(cell: Cell, model: Model) -> dict[str, float]:
+    """What the fitted model says of SESA over shaping alone or SSP, Off and On, in points."""
+    predicted = predict(cell.tail, cell.updates, cell.start, model)
+    return {mode: round(100 * predicted.gain((arm, mode)), 2) for arm, mode in AFTER}
 
 
 def _points(estimate: Estimate) -> list[float]:

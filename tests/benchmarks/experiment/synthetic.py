@@ -13,6 +13,7 @@ from benchmarks.records import make_record, write_json, write_records
 from benchmarks.suites import BENCHMARKS, open_world, take_questions
 from benchmarks.trained import BANK_FILE, METRICS_FILE
 from benchmarks.units import EvalUnit
+from sesa_env.corpus.miniwiki import CORE_RELATIONS
 from sesa_env.game import SearchGame
 from sesa_env.memory.bank import SkillBank
 from sesa_env.memory.base import CardDraft
@@ -37,9 +38,10 @@ def experiment(questions: int, seeds: int = 2, tails: bool = True) -> Experiment
         "main", "The arms", arms, tuple(range(seeds)), (2, 4), questions, settings=world,
         controls={"sesa": ("shuffled", "irrelevant")},
     )  # fmt: skip
-    sizes = {f"tail-{size}": {"world_options": {"size": 300, "relations": size}} for size in (20, 40)}
+    tails = (10, 20) if tails else ()
+    sizes = {f"tail-{tail}": {"world_options": {"size": 300, "relations": CORE_RELATIONS + tail}} for tail in tails}
     maps = [Study(name, name, arms, (0, 1), (2, 4), 2, settings=settings) for name, settings in sizes.items()]
-    return Experiment("synthetic", "quick", (main, *(maps if tails else ())))
+    return Experiment("synthetic", "quick", (main, *maps))
 
 
 def write(made: Experiment, root: Path) -> Path:

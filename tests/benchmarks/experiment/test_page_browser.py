@@ -217,7 +217,7 @@ def test_plots_and_the_regime_map_answer(open_page, small):
     chart.locator("svg").hover()
     assert "update" in chart.locator(".tip").inner_text()
     before = page.locator(".heat").inner_text()
-    assert before.count("model: bank") == 4
+    assert before.count("model: ") == 4
     choose(page, "plots", "Bank", "Off")
     assert page.locator(".heat").inner_text() != before
     choose(page, "plots", "Training metric", "Rejected questions: words")

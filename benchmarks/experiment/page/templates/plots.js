@@ -154,7 +154,7 @@ function flips(found) {
 function regime(map) {
   const holder = el("div", { class: "table" }),
     grid = el("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": "Regime map" });
-  const sizes = [...new Set(map.cells.map((cell) => cell.relations))].sort((a, b) => b - a),
+  const sizes = [...new Set(map.cells.map((cell) => cell.tail))].sort((a, b) => b - a),
     stages = [...new Set(map.cells.map((cell) => cell.updates))].sort((a, b) => a - b);
   const largest = Math.max(
     1,
@@ -172,7 +172,7 @@ function regime(map) {
       { style: shade },
       sure ? el("strong", {}, signed(value)) : signed(value),
       el("small", {}, `[${signed(low)}, ${signed(high)}]`),
-      found.predicted === null || state.mode === "off" ? "" : el("small", {}, `model: bank ${signed(found.predicted)}`),
+      found.predicted === null ? "" : el("small", {}, `model: ${signed(found.predicted[state.mode])}`),
     );
   }
   function draw() {
@@ -186,7 +186,7 @@ function regime(map) {
           el(
             "tr",
             {},
-            el("th", { scope: "col" }, "Relations \\ updates"),
+            el("th", { scope: "col" }, "Tail \\ updates"),
             stages.map((stage) => el("th", { scope: "col" }, String(stage))),
           ),
         ),
@@ -198,7 +198,7 @@ function regime(map) {
               "tr",
               {},
               el("th", { scope: "row" }, String(size)),
-              stages.map((stage) => cell(map.cells.find((one) => one.relations === size && one.updates === stage))),
+              stages.map((stage) => cell(map.cells.find((one) => one.tail === size && one.updates === stage))),
             ),
           ),
         ),
@@ -238,7 +238,7 @@ function regime(map) {
       "p",
       { class: "note" },
       "Points of exact match, macro mean, with 95 % intervals; bold where the interval leaves out zero. " +
-        "Model: what the fitted model of exploration and cards predicts the bank to add to the same weights.",
+        "Model: what the fitted model of exploration and cards predicts; shaping alone and SSP are one to it.",
     ),
   );
   return holder;
