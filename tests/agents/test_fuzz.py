@@ -82,7 +82,7 @@ def test_texts_of_100_kilobytes_never_raise(text):
 
 
 class Scribe(Decoder):
-    """Writes hostile pieces mixed with any ids instead of what a model would: of a row's seed and turn, other ones each time."""
+    """Writes hostile pieces mixed with any ids instead of what a model would: other ones at each seed and turn of a row."""
 
     def __init__(self, policy, sampling):
         super().__init__(policy, sampling)

@@ -13,7 +13,7 @@ from agents.policy import load_policy
 from agents.rollout import Sampling, roll_out
 from sesa_env.models import cache_folder
 from tests.agents.leaning import toy_games
-from tests.agents.test_rollout import assert_alike, assert_exact
+from tests.agents.test_rollout import assert_alike, assert_exact, assert_scored_alike
 
 pytestmark = [
     pytest.mark.models,
@@ -34,6 +34,7 @@ def test_rollouts_are_exact(policy, seeds, temperature):
     rollouts = roll_out(policy, games, replace(SAMPLING, temperature=temperature), seeds)
     for game, rollout in zip(games, rollouts, strict=True):
         assert_exact(policy, game, rollout, temperature)
+        assert_scored_alike(policy, rollout, temperature)
 
 
 def test_the_batch_changes_nothing(policy):
