@@ -1,6 +1,7 @@
-"""What a step teaches: rewards of both seats, groups, void rollouts, duplicates, the judge."""
+"""What a step teaches: rewards of both seats, groups, void rollouts, duplicates, the carry-over term, the judge."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -8,12 +9,12 @@ pytest.importorskip("torch")
 
 from agents.judge import Judgement
 from agents.objective import advantages
-from agents.rollout import Rollout
+from agents.rollout import Rollout, Sampling
 from agents.selfplay.compositions import is_composed_apart
-from agents.selfplay.config import QuestionConfig, RunConfig
+from agents.selfplay.config import QuestionConfig, RoleConfig, RunConfig, SkillConfig
 from agents.selfplay.held_out import HELD_OUT, is_held_out, mark_held_out
 from agents.selfplay.judging import judged
-from agents.selfplay.lessons import challenger_rewards, challenger_samples, solver_samples
+from agents.selfplay.lessons import carry_over_samples, challenger_rewards, challenger_samples, solver_samples
 from agents.selfplay.pool import Posed, ReplayPool
 from agents.selfplay.posing import (
     DUPLICATE,
@@ -28,14 +29,17 @@ from agents.selfplay.posing import (
 )
 from agents.selfplay.presets import configure
 from agents.selfplay.row import posing_row, solving_row
-from agents.selfplay.solving import Solved
+from agents.selfplay.solving import Solved, solve
 from sesa_env.corpus.miniwiki import BENCHMARKS
 from sesa_env.corpus.miniwiki.forms import Chain, Step
 from sesa_env.errors import ConfigError
-from sesa_env.game import SearchGame
+from sesa_env.game import GameConfig, SearchGame
+from sesa_env.memory.base import CardHit
 from sesa_env.players.turns import question_turn, search_turn
 from sesa_env.types import Attempt, Question, Target
 from sesa_env.worlds import make_world
+from tests.agents.toy_policy import toy_policy
+from tests.toy import QUESTION, card, toy_world
 
 
 def rollout(turns=1):
@@ -318,6 +322,88 @@ def test_without_refill_or_without_anything_valid_the_batch_is_short():
     proposals = [proposal("a"), proposal(reason="words")]
     assert len(slots_of(proposals, ReplayPool(), config(refill=False), 0)) == 1
     assert slots_of([proposal(reason="words")], ReplayPool(), config(), 0) == []
+
+
+# ---- the carry-over term ---------------------------------------------------------------------------------------------
+
+
+CARRIED = RunConfig(
+    seed=1,  # whose draws withhold cards from right and wrong rollouts of both groups
+    rules=GameConfig(group_size=6, max_turns=3),
+    solver=RoleConfig(sampling=Sampling(turn_tokens=12, tokens=4096)),
+    skills=SkillConfig(carry_over=0.5, card_dropout=0.5),
+)
+
+
+@pytest.fixture(scope="module")
+def carried():
+    """World, policy and two groups as `solve` plays them, some rollouts without their cards; right are those of even places."""
+    world, policy = toy_world(), toy_policy()
+    policy.model.config.max_position_embeddings = 4096
+    longer = replace(QUESTION, id="q1", text="Of all the people in the register, who is the spouse of Alda Wern?")
+    slots = [Slot(Posed(question)) for question in (QUESTION, longer)]
+    cards = [[CardHit(card(), 0.9)], [CardHit(card("c1", description="Ask in few words, and name nobody else."), 0.8)]]
+    played = solve(world, CARRIED, policy, slots, cards, 0)
+    return world, policy, [graded(item) for item in played]
+
+
+def graded(item):
+    attempts = tuple(replace(one, correct=place % 2 == 0) for place, one in enumerate(item.attempts))
+    return replace(item, attempts=attempts, rewards=tuple(1.0 - place / 10 for place in range(len(attempts))))
+
+
+def right_with_cards(played):
+    """Where the term applies: (group, place)."""
+    attempts = [(group, place, one) for group, item in enumerate(played) for place, one in enumerate(item.attempts)]
+    return [(group, place) for group, place, one in attempts if one.correct and one.cards]
+
+
+def sampled_ids(rollout):
+    return [token for token, mark in zip(rollout.ids, rollout.sampled, strict=True) if mark]
+
+
+def test_a_right_rollout_with_cards_is_scored_again_behind_the_prompt_without_them(carried):
+    world, policy, played = carried
+    places = right_with_cards(played)
+    samples = carry_over_samples(world, CARRIED, policy, played)
+    assert len(samples) == len(places) > 2
+    assert {group for group, _ in places} == {0, 1}
+    for (group, place), sample in zip(places, samples, strict=True):
+        item, again, was = played[group], sample.rollout, played[group].rollouts[place]
+        # What a rollout of the same question begins with that was not shown its cards.
+        bare = next(one for one, attempt in zip(item.rollouts, item.attempts, strict=True) if not attempt.cards)
+        prompt, shown = bare.ids[: bare.turns[0][0]], was.ids[: was.turns[0][0]]
+        assert "<skills>" in policy.decode(shown)
+        assert "<skills>" not in policy.decode(prompt)
+        assert len(prompt) < len(shown)
+        assert again.ids == prompt + was.ids[len(shown) :]
+        assert again.sampled == (False,) * len(prompt) + was.sampled[len(shown) :]
+        assert sampled_ids(again) == sampled_ids(was)
+        assert tuple(policy.decode(again.ids[start:stop]) for start, stop in again.turns) == again.texts == was.texts
+        assert again.logprobs is None
+        assert (sample.group, sample.reward, sample.weight) == (group, item.rewards[place], 0.5)
+    assert max(len(sample.rollout.turns) for sample in samples) > 1
+
+
+def test_wrong_rollouts_those_without_cards_and_void_ones_are_not_carried_over(carried):
+    world, policy, played = carried
+    places = right_with_cards(played)
+    attempts = [one for item in played for one in item.attempts]
+    assert any(one.correct and not one.cards for one in attempts)
+    assert any(one.cards and not one.correct for one in attempts)
+    (group, failed), (_, unjudged) = places[0], next(place for place in places[1:] if place[0] == places[0][0])
+    item = played[group]
+    broken = tuple(replace(one, failed_searches=int(place == failed)) for place, one in enumerate(item.attempts))
+    void = [*played[:group], replace(item, attempts=broken, unjudged=frozenset({unjudged})), *played[group + 1 :]]
+    kept = [place for place in places if place not in ((group, failed), (group, unjudged))]
+    rewards = [(sample.group, sample.reward) for sample in carry_over_samples(world, CARRIED, policy, void)]
+    assert rewards == [(where, played[where].rewards[place]) for where, place in kept]
+
+
+def test_without_the_term_nothing_is_carried_over(carried):
+    world, policy, played = carried
+    off = replace(CARRIED, skills=replace(CARRIED.skills, carry_over=0.0))
+    assert carry_over_samples(world, off, policy, played) == []
 
 
 class OneJudge:
