@@ -60,6 +60,8 @@ PAPER: tuple[PaperRow, ...] = (
     PaperRow("Search-R1-7B", "base", 53.9),
     PaperRow("Search-R1-7B", "SSP", 55.7, _each(57.8, 78.0, 58.4, 60.4, 45.6, 30.6, 59.2)),
     PaperRow("Search-R1-7B", "SESA-On", 57.5),
+    # Exact match alone, of another paper on the same benchmarks: what Search-R1 reports of itself.
+    PaperRow("Qwen2.5-7B-Base", "Search-R1 (PPO), exact match", 43.1, _each(48.0, 63.8, 45.7, 43.3, 38.2, 19.6, 43.2)),
 )
 
 MAIN_BACKBONES = ("Qwen3-4B", "Qwen3-8B")

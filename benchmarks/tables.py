@@ -44,7 +44,7 @@ def make_tables(scores: Scores, comparisons: Sequence[Comparison], suite: Suite,
         _score_table(scores, suite, "f1", "main_f1", "Token F1 over all gold aliases, percent", about),
         _difference_table(comparisons, suite, seeds),
         _search_table(scores, suite, about),
-        _paper_table(),
+        paper_table(),
     ]
 
 
@@ -115,7 +115,8 @@ def _paper_row(row: PaperRow) -> Row:
     return {**label, "macro": round(row.macro / 100, 4), **each}
 
 
-def _paper_table() -> Table:
+def paper_table() -> Table:
+    """Makes the table of all that is known of the paper's results."""
     columns = (
         Column("arm", "System"),
         Column("mode", "Bank"),

@@ -45,6 +45,11 @@ class Claim:
     """"em": the macro mean of exact match on held-out questions. Else a field of the training's metrics, averaged over it, or
     the distance of two Challengers' questions beyond chance (`benchmarks.experiment.coupling`)."""
 
+    @property
+    def scale(self) -> float:
+        """What its estimate is multiplied by for a reader: shares and distances are shown in hundredths, counts as they are."""
+        return 1.0 if self.measure == "informative_groups" else 100.0
+
 
 CLAIMS = (
     Claim("SSP's self-play improves the policy it starts from", MAIN, ("base", "off"), ("ssp", "off"), "45.3 → 53.9"),

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.experiment.costs import spent
 from benchmarks.experiment.design import MAIN, Study
 from benchmarks.experiment.regime_figure import regime_figure
 from benchmarks.experiment.results import Results
+from benchmarks.experiment.tables import cost_of_a_point
 from benchmarks.figures import NEUTRAL, OFF, ON, STYLE, save_figure
 from sesa_env.errors import missing_extra
 
@@ -94,9 +94,9 @@ def by_stage(results: Results, study: Study, arm: str, mode: str) -> tuple[Float
     return np.array(stages, dtype=float), np.array(columns).T
 
 
-def _band(axes: "Axes", x: Floats, values: Floats, arm: str) -> None:
-    colour = COLOURS.get(arm, NEUTRAL)
-    axes.plot(x, values.mean(axis=0), color=colour, linewidth=2, label=arm, marker="o" if len(x) < 10 else None, markersize=4)
+def _band(axes: "Axes", x: Floats, values: Floats, arm: str, style: str = "solid") -> None:
+    colour, marker = COLOURS.get(arm, NEUTRAL), "o" if len(x) < 10 else None
+    axes.plot(x, values.mean(axis=0), color=colour, linewidth=2, linestyle=style, label=arm, marker=marker, markersize=4)
     if len(values) > 1:
         axes.fill_between(x, values.min(axis=0), values.max(axis=0), color=colour, alpha=0.15, linewidth=0)
 
@@ -119,28 +119,33 @@ def _flips(results: Results, study: Study) -> "Figure | None":
 
 
 def _costs(results: Results, study: Study) -> "Figure | None":
-    """Points gained over the start policy against the tokens that were spent on it."""
+    """Points gained over the start policy against the tokens that were spent on it, and the tokens of a point."""
     scores = results.scores(study)
-    arms = [arm for arm in study.arms if arm != "base"]
+    arms = [arm for arm in (*study.arms, *study.matched) if arm != "base"]
     if ("base", "off") not in scores.sides:
         return None
     start = scores.macro(("base", "off"), "em")
-    figure, (axes,) = _axes(1, "What a gain costs")
-    for arm in arms:
-        tokens = np.mean([spent(results.metrics(study, arm, seed))["tokens"] for seed in study.seeds]) / 1e6
-        for mode, fill in (("off", "none"), ("on", COLOURS.get(arm, NEUTRAL))):
+    figure, (axes, bars) = _axes(2, "What a gain costs")
+    for place, arm in enumerate(arms):
+        tokens, points, colour = results.spent(study, arm)["tokens"] / 1e6, [], COLOURS.get(arm, NEUTRAL)
+        cost = cost_of_a_point(results, study, arm)
+        for mode, fill, shift in (("off", "none", -0.2), ("on", colour, 0.2)):
             if (arm, mode) in scores.sides:
-                gain = 100 * (scores.macro((arm, mode), "em") - start)
-                axes.scatter(
-                    [tokens], [gain], s=48, facecolor=fill, edgecolor=COLOURS.get(arm, NEUTRAL), linewidth=1.6, zorder=3
-                )
-        top = max(100 * (scores.macro((arm, mode), "em") - start) for mode in ("off", "on") if (arm, mode) in scores.sides)
-        axes.annotate(arm, (tokens, top), textcoords="offset points", xytext=(6, 4), fontsize=8, color=NEUTRAL)
+                points.append(100 * (scores.macro((arm, mode), "em") - start))
+                axes.scatter([tokens], points[-1:], s=48, facecolor=fill, edgecolor=colour, linewidth=1.6, zorder=3)
+            if mode in cost:
+                bars.barh(place + shift, cost[mode] / 1e3, height=0.34, facecolor=fill, edgecolor=colour, linewidth=1.2)
+        axes.annotate(arm, (tokens, max(points)), textcoords="offset points", xytext=(6, 4), fontsize=8, color=NEUTRAL)
     axes.set_xlabel("million tokens read and sampled in training, both seats", color=NEUTRAL)
     axes.set_ylabel("points over the start policy")
     axes.margins(0.15)
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
+    bars.set_yticks(range(len(arms)), arms)
+    bars.invert_yaxis()
+    bars.grid(axis="x")
+    bars.grid(visible=False, axis="y")
+    bars.set_xlabel("thousand tokens a point gained", color=NEUTRAL)
     return figure
 
 
@@ -217,19 +222,38 @@ def smooth(values: Floats) -> Floats:
 
 
 def _bank(results: Results, study: Study) -> "Figure | None":
-    """Cards in the bank, births and evictions, and how often a question was shown one."""
+    """Cards in the bank, births and evictions so far, how often a question was shown a card, and the hand-written share."""
     arms = [arm for arm in ("sesa", "sesa-no-distillation", "sesa-no-priming", "skillrl") if arm in study.arms]
     if "sesa" not in arms:
         return None
-    figure, panels = _axes(3, "The life of the bank")
-    fields = (("cards", "cards"), ("hit_rate", "share of questions shown a card"), ("utility", "helpful less hurt, all cards"))
-    for axes, (field, label) in zip(panels, fields, strict=True):
-        for arm in arms:
-            _training(axes, results, study, arm, field)
-        axes.set_title(label)
+    figure, (cards, lives, hits, seeds) = _axes(4, "The life of the bank", columns=2)
+    for arm in arms:
+        _training(cards, results, study, arm, "cards")
+        _training(hits, results, study, arm, "hit_rate")
+        rows = [results.metrics(study, arm, seed) for seed in study.seeds]
+        for field, style in (("births", "solid"), ("deaths", "dashed")):
+            sums = np.array([np.cumsum([row[field] for row in each]) for each in rows], dtype=float)
+            _band(lives, np.arange(sums.shape[1], dtype=float), sums, arm, style)
+        if all("origins" in row for each in rows for row in each):
+            shares = np.array([[_written_share(row) for row in each] for each in rows])
+            _band(seeds, np.arange(shares.shape[1], dtype=float), shares, arm)
+    seeds.set_ylim(0, 1.05)
+    for axes, title in (
+        (cards, "cards"),
+        (lives, "cards born (solid) and evicted (dashed) so far"),
+        (hits, "share of questions shown a card"),
+        (seeds, "share of the bank that was written by hand"),
+    ):
+        axes.set_title(title)
         axes.set_xlabel("updates", color=NEUTRAL)
-    _legend(figure, panels[0])
+    if not seeds.lines:  # runs of before the metrics told the cards' origins
+        seeds.remove()
+    _legend(figure, cards)
     return figure
+
+
+def _written_share(row: Mapping[str, Any]) -> float:
+    return float(row["origins"].get("seed", 0) / row["cards"]) if row["cards"] else 0.0
 
 
 def _similarity(results: Results, study: Study) -> "Figure | None":
@@ -262,12 +286,14 @@ def _similarity(results: Results, study: Study) -> "Figure | None":
 # ---- common ---------------------------------------------------------------------------------------------------------
 
 
-def _axes(count: int, title: str) -> "tuple[Figure, list[Axes]]":
+def _axes(count: int, title: str, columns: int | None = None) -> "tuple[Figure, list[Axes]]":
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(4.2 * count + (1.5 if count == 1 else 0.3), 3.9), layout="constrained")
+    across = columns or count
+    down = -(-count // across)
+    figure = Figure(figsize=(4.2 * across + (1.5 if count == 1 else 0.3), 3.3 * down + 0.6), layout="constrained")
     figure.suptitle(title, x=0.01, ha="left", fontweight="bold", fontsize=12)
-    panels = [figure.add_subplot(1, count, place + 1) for place in range(count)]
+    panels = [figure.add_subplot(down, across, place + 1) for place in range(count)]
     for axes in panels:
         axes.grid(axis="y")
         axes.set_axisbelow(True)
@@ -289,7 +315,11 @@ _FIGURES: Mapping[str, tuple[_Draw, str]] = {
         "Shares of questions by how many of a group's rollouts solved them: the middle is what teaches.",
     ),
     "curriculum": (_curriculum, "What the Challenger poses: hops, validity and how often it is solved."),
-    "bank": (_bank, "Cards in the bank, how many questions are shown one, and the sum of their records."),
+    "bank": (
+        _bank,
+        "Cards in the bank, how many were born and evicted, how many questions are shown one, and how much of the bank is still "
+        "what was written by hand.",
+    ),
     "flips": (_flips, "Questions that turned right and wrong when the bank was opened to the same weights."),
     "similarity": (_similarity, "Gain from Off to On by the likeness of the best card, with 95 % intervals over questions."),
     "regime": (
@@ -297,5 +327,5 @@ _FIGURES: Mapping[str, tuple[_Draw, str]] = {
         "SESA's gain by the length of the world's procedural tail and the budget; grey where the 95 % interval holds zero. Dashed: "
         "what the fitted model predicts, to which shaping alone and SSP are one.",
     ),
-    "costs": (_costs, "Gain over the start policy by tokens spent; rings Off, dots On."),
+    "costs": (_costs, "Gain over the start policy by tokens spent, and tokens spent for a point of it; hollow Off, filled On."),
 }

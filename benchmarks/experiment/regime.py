@@ -176,9 +176,9 @@ def predict(tail: int, updates: float, start: float, model: Model) -> Predicted:
 
 
 def _at_least(successes: int, means: Floats) -> Floats:
-    from scipy.stats import poisson
+    from scipy.special import pdtrc
 
-    return np.asarray(poisson.sf(successes - 1, means))
+    return np.asarray(pdtrc(successes - 1, means))
 
 
 def fit(cells: Sequence[Cell], design: Design) -> Model | None:

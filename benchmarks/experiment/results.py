@@ -12,7 +12,7 @@ from agents.selfplay.metrics import BOOTSTRAP
 from benchmarks.experiment.cells import PACKED_METRICS, evaluation_directory, read_evaluation
 from benchmarks.experiment.costs import spent
 from benchmarks.experiment.coupling import Coupled, measure
-from benchmarks.experiment.design import Cell, Experiment, Study, same_training, training_config
+from benchmarks.experiment.design import TOOLED, Cell, Experiment, Study, same_training, training_config
 from benchmarks.experiment.matched import match_directory, match_file, matches
 from benchmarks.experiment.run import branches_of
 from benchmarks.experiment.training import stage_directory
@@ -33,7 +33,7 @@ class Results:
 
     def __init__(self, experiment: Experiment, root: Path, part_of: Experiment | None = None) -> None:
         self.experiment, self.root, self._whole = experiment, root, part_of or experiment
-        self._scores: dict[tuple[str, int, str], Scores] = {}
+        self._scores: dict[tuple[str, int, str | None], Scores] = {}
         self._metrics: dict[str, list[dict[str, Any]]] = {}
 
     @cached_property
@@ -82,6 +82,23 @@ class Results:
         key = study.name, study.stages[-1] if stage is None else stage, tool
         if key not in self._scores:
             self._scores[key] = Scores(self.records(study, key[1], tool))
+        return self._scores[key]
+
+    def tooled(self, study: Study) -> Scores:
+        """Returns the scores of the study's arms with each search tool, paired by question whatever the tool.
+
+        An arm is named by `tooled_arm`.
+        """
+        key = study.name, study.stages[-1], None
+        if key not in self._scores:
+            records = (
+                # A world with another tool is another world to the records; the questions are the same.
+                {**record, "arm": tooled_arm(record["arm"], tool), "world": str(record["seed"])}
+                for tool in ("", *study.tools)
+                for record in self.records(study, study.stages[-1], tool)
+                if record["arm"] in TOOLED
+            )
+            self._scores[key] = Scores(records)
         return self._scores[key]
 
     def metrics(self, study: Study, arm: str, seed: int) -> list[dict[str, Any]]:
@@ -133,3 +150,8 @@ class Results:
         """Compares a field of the metrics between two arms, paired by seed."""
         pairs = zip(self.per_seed(study, before, field), self.per_seed(study, after, field), strict=True)
         return interval(Differences(tuple(np.array([now - was]) for was, now in pairs), crossed=False))
+
+
+def tooled_arm(arm: str, tool: str) -> str:
+    """Names an arm that is evaluated with a search tool; "" for the one that it was trained with."""
+    return f"{arm} {tool}".strip()

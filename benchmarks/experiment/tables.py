@@ -7,14 +7,14 @@ import numpy as np
 
 from benchmarks.experiment.claims import ALPHA, Judged
 from benchmarks.experiment.compositions import compositions_table
-from benchmarks.experiment.costs import spent
+from benchmarks.experiment.coupling import Coupled
 from benchmarks.experiment.design import ABLATIONS, MAIN, PLACEBOS, TOOLED, Study
 from benchmarks.experiment.regime_figure import regime_table
-from benchmarks.experiment.results import Results
+from benchmarks.experiment.results import Results, tooled_arm
 from benchmarks.render import Column, Row, Table
 from benchmarks.scores import Scores, Side
 from benchmarks.suites import SUITES
-from benchmarks.tables import main_table
+from benchmarks.tables import main_table, paper_table
 
 CLAIMS_TABLE = "claims"
 """The name of the table of claims."""
@@ -73,6 +73,7 @@ def experiment_tables(results: Results, judged: Sequence[Judged]) -> list[Table]
     tables = [
         claims_table(judged) if judged else None,
         main_table(results.scores(main), SUITES["miniwiki"], about),
+        _worlds(results, main),
         _dual_path(results, main),
         _ablations(results, main),
         _at_evaluation(results, main),
@@ -80,8 +81,10 @@ def experiment_tables(results: Results, judged: Sequence[Judged]) -> list[Table]
         _skillrl(results, main),
         _roles(results),
         _tools(results, main),
+        _coupling(results),
         regime_table(results),
         _costs(results, main),
+        paper_table(),
     ]
     return [table for table in tables if table is not None]
 
@@ -111,7 +114,7 @@ def claims_table(judged: Sequence[Judged]) -> Table:
 
 
 def _claim_row(one: Judged) -> Row:
-    scale = 1.0 if one.claim.measure == "informative_groups" else 100.0
+    scale = one.claim.scale
     return {
         "claim": one.claim.claim,
         "paper": one.claim.paper,
@@ -164,7 +167,8 @@ def _ablations(results: Results, main: Study) -> Table | None:
     )
     notes = (
         f"Differences are SESA's On minus the arm's On (its Off where it has no bank). {_PAIRED} Each group has worlds and "
-        "updates of its own, and its own row of SESA.",
+        "updates of its own, and its own row of SESA. Trained with shuffled or irrelevant cards, an arm's On is with the bank that "
+        "it collected meanwhile, as it is.",
         f"{_PAPER} SESA-On there: 56.2.",
     )
     return Table("ablations", "Ablations and placebos in training", columns, tuple(tuple(group) for group in groups), notes)
@@ -222,7 +226,7 @@ def _roles(results: Results) -> Table | None:
         return None
     scores, rows = results.scores(study), []
     for arm in study.arms:
-        cost = _mean_cost(results, study, arm)
+        cost = results.spent(study, arm)
         rows.append(
             {
                 "arm": arm.removeprefix("roles-"),
@@ -240,47 +244,124 @@ def _roles(results: Results) -> Table | None:
         Column("seconds", "Seconds an update", "number"),
         Column("paper", "Paper"),
     )
-    notes = ("Seconds are of the machine that trained, two trainings at a time. Paper: SSP's average and seconds a step.",)
+    notes = (
+        "Ours are SESA's arms, with a bank, each with these algorithms in its seats; seconds are of the machine that trained, two "
+        "trainings at a time. Paper: SSP with them, its average and seconds a step.",
+    )
     return Table("roles", "The algorithms of the two seats, and what they cost", columns, (tuple(rows),), notes)
 
 
 def _tools(results: Results, study: Study) -> Table | None:
     if not study.tools:
         return None
-    groups = []
+    scores, groups = results.tooled(study), []
     for arm in (arm for arm in TOOLED if arm in study.arms):
-        rows = []
-        for name, tool in (("BM25, trained with", ""), *((name, name) for name in study.tools)):
-            scores = results.scores(study, tool=tool)
-            rows.append({"arm": arm, "tool": name, **_off_and_on(scores, arm), "hit": scores.macro((arm, "off"), "hit@1")})
+        mode, rows = ("on" if (arm, "on") in scores.sides else "off"), []
+        for tool in ("", *study.tools):
+            named = tooled_arm(arm, tool)
+            rows.append(
+                {
+                    "arm": arm,
+                    "tool": tool or "BM25, trained with",
+                    **_off_and_on(scores, named),
+                    **_compared(scores, (arm, mode), (named, mode)),
+                    "hit": scores.macro((named, "off"), "hit@1"),
+                }
+            )
         groups.append(tuple(rows))
     columns = (
         Column("arm", "Arm"),
         Column("tool", "Search tool"),
         Column("off", "Off", "percent"),
         Column("on", "On", "percent"),
+        *_DIFFERENCE,
         Column("hit", "Hit@1, Off", "percent"),
     )
-    notes = ("The same Solvers on the same questions, trained with BM25 and evaluated with each tool. Encoder: MiniLM.",)
+    notes = (
+        "The same Solvers on the same questions, trained with BM25 and evaluated with each tool. Encoder: MiniLM. Differences are "
+        f"to BM25, On where the arm has a bank. {_PAIRED}",
+    )
     return Table("tools", "Search tools at evaluation", columns, tuple(groups), notes)
 
 
-def _mean_cost(results: Results, study: Study, arm: str) -> dict[str, float]:
-    costs = [spent(results.metrics(study, arm, seed)) for seed in study.seeds]
-    return {name: float(np.mean([cost[name] for cost in costs])) for name in costs[0]}
+def _worlds(results: Results, study: Study) -> Table | None:
+    if len(study.seeds) < 2:
+        return None
+    scores, sides = results.scores(study), {}
+    for arm, mode in results.scores(study).sides:
+        sides.setdefault(arm, []).append(
+            {"arm": arm, "mode": mode, **dict(zip(map(str, study.seeds), scores.macro_by_seed((arm, mode), "em"), strict=True))}
+        )
+    columns = (Column("arm", "Arm"), Column("mode", "Bank"), *(Column(str(seed), str(seed), "percent") for seed in study.seeds))
+    return Table(
+        "worlds", "Exact match in each world, macro mean, percent", columns, tuple(tuple(rows) for rows in sides.values()),
+        ("Columns are seeds, of the world and of the training.",),
+    )  # fmt: skip
+
+
+def _coupling(results: Results) -> Table | None:
+    coupled, coupling = results.coupled, results.experiment.coupling
+    if coupled is None or coupling is None:
+        return None
+    rows = (
+        {"bank": "its own, other draws (the null)", **_distances(coupling.seeds, coupled.null)},
+        *(
+            {"bank": label, **_distances(coupling.seeds, getattr(coupled, name)), **_beyond(coupled, name)}
+            for label, name in (("empty", "empty"), ("another run's", "other"))
+        ),
+    )
+    columns = (
+        Column("bank", "Gone on with"),
+        *(Column(str(seed), str(seed), "number") for seed in coupling.seeds),
+        Column("mean", "Mean", "number"),
+        Column("beyond", "Beyond the null", "signed"),
+        Column("interval", "95 % interval", "signed_interval"),
+    )
+    notes = (
+        f"Runs of {coupling.arm} gone on with for {coupling.updates} updates; then each Challenger poses for the same "
+        f"{coupling.targets} targets. Numbers: Jensen-Shannon distance, times 100, of the kinds of question from those of the run "
+        "that goes on with its own bank. Columns are seeds; differences are paired by them.",
+    )
+    return Table("coupling", "Coupling: does the bank move what the Challenger asks?", columns, (rows,), notes)
+
+
+def _distances(seeds: Sequence[int], found: Sequence[float]) -> dict[str, float]:
+    return {**{str(seed): 100 * one for seed, one in zip(seeds, found, strict=True)}, "mean": 100 * float(np.mean(found))}
+
+
+def _beyond(coupled: Coupled, name: str) -> dict[str, Any]:
+    estimate = coupled.beyond_null(name)
+    return {"beyond": 100 * estimate.value, "interval": [100 * estimate.low, 100 * estimate.high]}
 
 
 def _costs(results: Results, study: Study) -> Table:
-    rows = tuple(
-        {"arm": arm, **{name: round(value) for name, value in _mean_cost(results, study, arm).items()}}
-        for arm in study.arms
-        if arm != "base"
+    rows = []
+    for arm in (arm for arm in (*study.arms, *study.matched) if arm != "base"):
+        cost = results.spent(study, arm)
+        rows.append(
+            {"arm": arm, **{name: round(value) for name, value in cost.items()}, **cost_of_a_point(results, study, arm)}
+        )
+    names = ("updates", "questions", "rollouts", "bootstrap_rollouts", "searches", "tokens", "seconds")
+    columns = (
+        Column("arm", "Arm"),
+        *(Column(name, name.replace("_", " ").capitalize(), "count") for name in names),
+        Column("off", "Tokens a point, Off", "count"),
+        Column("on", "On", "count"),
     )
-    names = ("updates", "questions", "rollouts", "searches", "tokens", "seconds")
-    columns = (Column("arm", "Arm"), *(Column(name, name.capitalize(), "count") for name in names))
     notes = (
-        "Means over the seeds. Updates, questions and rollouts are equal by design; searches and tokens (read and sampled, by "
-        "both seats) are what the arms made of them. Seconds are of the machine that trained, two trainings at a time. The "
-        "bootstrap phase of arms with a bank comes on top.",
+        "Means over the seeds. Updates, questions and rollouts are equal by design, but for arms that are gone on with until they "
+        "have another's tokens; searches and tokens (read and sampled, by both seats, in the bootstrap phase too) are what the "
+        "arms made of them. Seconds are of the machine that trained, two trainings at a time. Tokens a point: what one point of "
+        "exact match over the start policy took.",
     )
-    return Table("budgets", "What each arm spent", columns, (rows,), notes)
+    return Table("budgets", "What each arm spent, and what a point cost", columns, (tuple(rows),), notes)
+
+
+def cost_of_a_point(results: Results, study: Study, arm: str) -> dict[str, int]:
+    """Returns the tokens that an arm spent for each point gained over the start policy, by mode; a mode without gain has none."""
+    scores = results.scores(study)
+    if ("base", "off") not in scores.sides:
+        return {}
+    start, tokens = scores.macro(("base", "off"), "em"), results.spent(study, arm)["tokens"]
+    gains = {mode: 100 * (score - start) for mode, score in _off_and_on(scores, arm).items()}
+    return {mode: round(tokens / gain) for mode, gain in gains.items() if gain > 0}

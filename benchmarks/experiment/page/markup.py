@@ -13,10 +13,10 @@ _HEADS = (
     ("Claim", ""), ("Verdict", ""), ("Ours", _NUMBER), ("Interval", ""), ("95 %, corrected", _NUMBER), ("Paper", ""),
 )  # fmt: skip
 _NOTE = (
-    "Differences in points of exact match, paired by world and question; intervals corrected for the number of claims (Holm): "
-    f"the chance of any false verdict is at most {ALPHA:.0%}. Verdicts follow from the intervals alone. Claims marked as "
-    "control are ours: the paper lacks them. The paper's numbers are of language models on the real benchmarks and not "
-    "comparable with ours."
+    "Differences in points of exact match, paired by world and question; informative groups are those of a step, and how far "
+    "questions move is a distance from 0 to 1, times 100. Intervals are corrected for the number of claims (Holm): the chance of "
+    f"any false verdict is at most {ALPHA:.0%}. Verdicts follow from the intervals alone. Claims marked as control are ours: the "
+    "paper lacks them. The paper's numbers are of language models on the real benchmarks and not comparable with ours."
 )
 _WIDTH, _HEIGHT, _MARGIN = 180, 22, 8  # of a drawn interval, in CSS pixels
 
@@ -36,7 +36,7 @@ def claims_html(judged: Sequence[Judged]) -> str:
 
 
 def _claim(one: Judged, largest: float) -> str:
-    scale = 100.0 if one.claim.measure == "em" else 1.0
+    scale = one.claim.scale
     kind = ' <span class="tag">control</span>' if one.claim.control else ""
     interval = format_cell([one.low * scale, one.high * scale], "signed_interval")
     return (

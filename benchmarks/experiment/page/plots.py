@@ -34,6 +34,7 @@ METRICS: Mapping[str, str] = {
     "solver_grad_norm": "Solver: gradient norm",
     "malformed": "Solver: attempts without an answer",
     "cards": "Bank: cards",
+    "origins/seed": "Bank: cards written by hand",
     "births": "Bank: cards born an update",
     "deaths": "Bank: cards evicted an update",
     "hit_rate": "Bank: share of questions shown a card",

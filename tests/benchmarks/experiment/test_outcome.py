@@ -1,0 +1,148 @@
+"""What the whole of `small` leaves for readers, without its trainings: every table, figure and claim, from what is kept too."""
+
+import json
+
+import pytest
+
+pytest.importorskip("torch", reason="needs the llm extra")
+pytest.importorskip("matplotlib", reason="needs the bench extra")
+
+import numpy as np
+
+from benchmarks.experiment.claims import CLAIMS
+from benchmarks.experiment.design import ABLATIONS, ARMS, MAIN, PLACEBOS, TOOLED
+from benchmarks.experiment.keep import keep
+from benchmarks.experiment.outcome import write_outcome
+from benchmarks.experiment.results import Results
+from benchmarks.paper import PAPER
+from tests.benchmarks.experiment import synthetic
+
+MADE = synthetic.whole()
+SIDES = 2 + len(ABLATIONS)
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    root = synthetic.write(MADE, tmp_path_factory.mktemp("whole") / "experiment")
+    return root, {table.name: table for table in write_outcome(MADE, root)}
+
+
+def arms_of(table):
+    return [row["arm"] for row in table.rows]
+
+
+def test_every_table_is_there(done):
+    root, tables = done
+    assert list(tables) == [
+        "claims", "main", "worlds", "dual_path", "ablations", "at_evaluation", "compositions", "skillrl", "roles", "tools",
+        "coupling", "regime", "budgets", "paper",
+    ]  # fmt: skip
+    for name in tables:
+        assert {path.suffix for path in (root / "tables").glob(f"{name}.*")} == {".md", ".tex", ".csv", ".json"}
+
+
+def test_every_claim_is_judged(done):
+    root, _ = done
+    claims = json.loads((root / "claims.json").read_text())
+    assert [row["claim"] for row in claims] == [claim.claim for claim in CLAIMS]
+    assert all(row["low"] <= row["estimate"] <= row["high"] for row in claims)
+
+
+def test_every_figure_is_drawn(done):
+    root, _ = done
+    drawn = {path.stem for path in (root / "figures").glob("*.png")}
+    assert drawn == {path.stem for path in (root / "figures").glob("*.svg")}
+    assert drawn == {"curves", "solve_rates", "curriculum", "bank", "flips", "similarity", "regime", "costs"}
+
+
+def test_the_ablations_and_placebos_are_beside_sesa_of_their_own_study(done):
+    _, tables = done
+    first, second, third = tables["ablations"].groups
+    assert len(first) == 7
+    assert [row["arm"] for row in second][0] == [row["arm"] for row in third][0] == "SESA"
+    assert (len(second), len(third)) == (1 + len(ABLATIONS), 2 + len(PLACEBOS))
+    assert all(
+        row["interval"][0] <= row["difference"] <= row["interval"][1] for group in (first, second, third) for row in group[1:]
+    )
+    assert first[0]["on"] != second[0]["on"]  # after the last stage, and after an earlier one
+    assert {row["paper"] for row in first} >= {"53.5", "54.0", "54.7"}
+
+
+def test_skillrl_the_roles_and_the_tools(done):
+    _, tables = done
+    assert arms_of(tables["skillrl"]) == ["skillrl", "sesa", "oracle"]
+    roles = tables["roles"].rows
+    assert len(roles) == 6
+    assert all(row["tokens"] > 0 and row["paper"] for row in roles)
+    tools = tables["tools"].rows
+    assert [(row["arm"], row["tool"]) for row in tools] == [
+        (arm, tool) for arm in TOOLED for tool in ("BM25, trained with", "dense", "hybrid")
+    ]
+    assert [("difference" in row) for row in tools] == [False, True, True] * 3
+
+
+def test_a_training_that_a_shorter_study_shares_is_counted_to_its_own_stage(done):
+    root, tables = done
+    results = Results(MADE, root)
+    roles = next(study for study in MADE.studies if study.name == "roles")
+    shared, main = "roles-reinforce-grpo", results.experiment.study(MAIN)
+    for first, then in ((roles, main), (main, roles)):
+        fresh = Results(MADE, root)
+        for study in (first, then):
+            arm = shared if study is roles else "sesa"
+            assert {len(fresh.metrics(study, arm, seed)) for seed in study.seeds} == {study.stages[-1]}
+    budgets = {row["arm"]: row for row in tables["budgets"].rows}
+    assert {row["updates"] for arm, row in budgets.items() if arm != "ssp-tokens"} == {main.stages[-1]}
+
+
+def test_budgets_count_bootstrap_phases_and_arms_at_another_ones_tokens(done):
+    _, tables = done
+    budgets = {row["arm"]: row for row in tables["budgets"].rows}
+    assert set(budgets) == {*ARMS, "ssp-tokens"} - {"base"}
+    assert (budgets["sesa"]["bootstrap_rollouts"], budgets["ssp"]["bootstrap_rollouts"]) == (6, 0)
+    assert budgets["sesa"]["tokens"] == budgets["ssp"]["tokens"] + 100
+    assert budgets["ssp-tokens"]["updates"] == 5
+    main = {(row["arm"], row["mode"]): row["macro"] for row in tables["main"].rows}
+    gain = 100 * (main["ssp", "off"] - main["base", "off"])
+    if gain > 0:
+        assert budgets["ssp"]["off"] == pytest.approx(budgets["ssp"]["tokens"] / gain, abs=0.6)
+    else:
+        assert "off" not in budgets["ssp"]
+
+
+def test_each_worlds_scores_are_told(done):
+    _, tables = done
+    main = {(row["arm"], row["mode"]): row["macro"] for row in tables["main"].rows if (row["arm"], row["mode"])}
+    for row in tables["worlds"].rows:
+        assert np.mean([row["0"], row["1"]]) == pytest.approx(main[row["arm"], row["mode"]])
+
+
+def test_coupling_is_told_alike_in_table_and_page(done):
+    root, tables = done
+    null, empty, other = tables["coupling"].rows
+    for row in (null, empty, other):
+        assert row["mean"] == pytest.approx((row["0"] + row["1"]) / 2)
+        assert 0 <= row["0"] <= 100
+    assert empty["beyond"] == pytest.approx(empty["mean"] - null["mean"])
+    claims = [row for row in tables["claims"].rows if row["claim"].startswith("The bank moves")]
+    assert [row["estimate"] for row in claims] == pytest.approx([empty["beyond"], other["beyond"]])
+    shown = f"{empty['beyond']:+.1f}".replace("-", "\N{MINUS SIGN}")
+    page = (root / "report.html").read_text(encoding="utf-8")
+    row = page[page.index("The bank moves the Challenger&#x27;s questions: an empty one") :].split("</tr>")[0]
+    assert f">{shown}<" in row
+
+
+def test_the_papers_numbers_are_all_there(done):
+    _, tables = done
+    assert len(tables["paper"].rows) == len(PAPER)
+
+
+def test_what_is_kept_gives_the_same_tables_and_claims(done, tmp_path):
+    root, tables = done
+    place = tmp_path / "kept"
+    keep(root, place)
+    assert not list(place.rglob("bank.sqlite"))
+    before = (place / "claims.json").read_bytes()
+    again = {table.name: table for table in write_outcome(MADE, place)}
+    assert again == tables
+    assert (place / "claims.json").read_bytes() == before
