@@ -21,6 +21,27 @@ from agents.cache import RaggedCache
 from agents.policy import Policy
 from sesa_env.errors import ConfigError, SesaError
 
+
+class SamplingError(SesaError):
+    """A model's logits are not finite, so nothing can be drawn from them: its weights are not sound.
+
+    Args:
+        message: says what was expected and what came.
+        model: the transformers model whose logits they are, by which a caller of several knows it.
+
+    Attributes:
+        model: as given; None in another process.
+    """
+
+    def __init__(self, message: str, model: object = None) -> None:
+        super().__init__(message)
+        self.model = model
+
+    def __reduce__(self) -> tuple[type["SamplingError"], tuple[str]]:
+        """Leaves the model behind: a worker's error is not to carry its weights along."""
+        return type(self), (str(self),)
+
+
 # Padded ids of one pass over new ids. It bounds memory; a CPU is fastest when the activations stay in its cache.
 _PORTION = {"cpu": 2048, "cuda": 16_384}
 
@@ -135,7 +156,7 @@ class Decoder:
                 others are forgotten.
 
         Raises:
-            SesaError: the model's logits are not finite.
+            SamplingError: the model's logits are not finite.
         """
         for row in rows:
             row.limit = min(self.sampling.turn_tokens, self.room(row))
@@ -143,7 +164,9 @@ class Decoder:
             self._write(self._prefill(rows))
         for row in rows:
             if not math.isfinite(sum(row.scores)):
-                raise SesaError(f"{self.policy.name}: expected finite logits; got NaN or infinity: are the weights sound?")
+                raise SamplingError(
+                    f"{self.policy.name}: expected finite logits; got NaN or infinity: are the weights sound?", self._model
+                )
             row.close_turn()
 
     # ---- writing --------------------------------------------------------------------------------------------------

@@ -8,13 +8,13 @@ take their turns together, so their searches share one call of the retriever.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agents.decode import Decoder, Row, Sampling
+from agents.decode import Decoder, Row, Sampling, SamplingError
 from agents.policy import Policy
 from sesa_env.errors import ConfigError
 from sesa_env.game import SearchGame, Seat
 from sesa_env.play import step
 
-__all__ = ["Rollout", "Sampling", "roll_out"]
+__all__ = ["Rollout", "Sampling", "SamplingError", "roll_out"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,8 @@ def roll_out(policy: Policy, games: Sequence[SearchGame], sampling: Sampling, se
 
     Raises:
         ConfigError: games and seeds differ in number, or the model cannot be sampled from.
-        SesaError: a game is over, its verifier failed (see `SearchGame.submit`), or the logits are not finite.
+        SamplingError: the policy's logits are not finite.
+        SesaError: a game is over, or its verifier failed (see `SearchGame.submit`).
     """
     if len(games) != len(seeds):
         raise ConfigError(f"seeds: expected one for each of {len(games)} games; got {len(seeds)}")

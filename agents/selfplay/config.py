@@ -157,7 +157,8 @@ class GuardConfig:
     """What a run does when a step goes wrong."""
 
     on_nan: str = "stop"
-    """A loss or gradient that is not finite: "stop", or "recover": the role goes back to its last checkpoint and trains on."""
+    """A loss, a gradient or logits that are not finite: "stop", or "recover": the role goes back to its last checkpoint and
+    trains on. Where it was sampled from, the step is played again, once."""
     on_collapse: str = "stop"
     """A collapsed Challenger: "stop", or "recover": it goes back to the newest checkpoint whose valid rate was good."""
     valid_rate: float = 0.05

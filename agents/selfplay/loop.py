@@ -8,13 +8,15 @@ run's, so that the run ends as one that was never stopped, to the bit.
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from copy import copy
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from agents.judge import Judge, open_judge
 from agents.learner import Learner, Sample, TrainingError
 from agents.policy import Policy, load_policy
+from agents.rollout import SamplingError
 from agents.selfplay.checkpoint import BANK, Checkpoints, Seat
 from agents.selfplay.clock import Clock
 from agents.selfplay.config import RoleConfig, RunConfig
@@ -32,7 +34,9 @@ from agents.selfplay.posing import Proposal, ReadyQuestions, Recent, Slot, mark_
 from agents.selfplay.row import boundary_row, learning_row, machine_row, memory_row, posing_row, solving_row
 from agents.selfplay.solving import Solved, retrieve, solve
 from agents.teacher import load_any_teacher
+from sesa_env.errors import SesaError
 from sesa_env.memory.bank import SkillBank
+from sesa_env.memory.base import CardHit, MemorySnapshot
 from sesa_env.memory.prime import mine, prime
 from sesa_env.memory.whole import whole_file
 from sesa_env.worlds import World, make_world
@@ -42,6 +46,17 @@ RUN = "selfplay"
 """The name under which the bank keeps the run's counters."""
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Played:
+    """What the two phases of play left of a step; `recovered` is the role that had to go back to its checkpoint for it."""
+
+    proposals: list[Proposal]
+    slots: list[Slot]
+    cards: list[list[CardHit]]
+    solved: list[Solved]
+    recovered: str | None = None
 
 
 class SelfPlay:
@@ -99,20 +114,19 @@ class SelfPlay:
         Raises:
             CollapseError: the Challenger has collapsed and the configuration says to stop.
             TrainingError: a loss is not finite and the configuration says to stop.
+            SamplingError: logits are not finite and the configuration says to stop, or going back did not help.
         """
         clock, step = Clock(), self.step
         with clock("retrieve"):
             snapshot = self.keeper.snapshot() if self.keeper else None
             stats = self.keeper.bank.stats() if self.keeper else {}
-        with clock("pose"):
-            proposals, slots = self._questions(step)
-        with clock("retrieve"):
-            cards = retrieve(snapshot, slots)
-        with clock("solve"):
-            solved = judged(solve(self.world, self.config, self.solver, slots, cards, step), self._judge)
+        played = self._play(step, snapshot, clock)
+        proposals, slots, cards, solved = played.proposals, played.slots, played.cards, played.solved
         rewards = challenger_rewards(proposals, solved, self.config)
         with clock("learn"):
             learnt = self._learn(proposals, rewards, solved)
+        if played.recovered is not None:
+            learnt[f"{played.recovered}_recovered"] += 1
         with clock("boundary"):
             boundary = self._boundary(step, solved)
         row = {
@@ -134,6 +148,45 @@ class SelfPlay:
         if self.step % self.config.checkpoint_every == 0 or self.step == self.config.updates:
             self.save()
         return row
+
+    def _play(self, step: int, snapshot: MemorySnapshot | None, clock: Clock) -> _Played:
+        """Poses and solves, and does so again if a seat cannot be sampled from until it has gone back to its checkpoint."""
+        pool, recent = copy(self.pool), self.recent.keys
+        try:
+            return self._play_once(step, snapshot, clock)
+        except SamplingError as error:
+            role = self._role_of(error.model)
+            if role is None:
+                raise
+            if self.config.guard.on_nan == "stop":
+                raise SamplingError(
+                    f"step {step}: the {role}'s {error} Begin another run with a lower {role}.learner.learning_rate, or let "
+                    "it go back to its last checkpoint: --resume --set guard.on_nan=recover"
+                ) from error
+            self._go_back(role, error)
+        # As they were before the step: what was posed in vain is no earlier question.
+        self.pool, self.recent.keys = pool, recent
+        try:
+            return replace(self._play_once(step, snapshot, clock), recovered=role)
+        except SamplingError as error:
+            raise SamplingError(
+                f"step {step}: the {role} went back to its last checkpoint, that of {self.checkpoints.latest()} updates, and "
+                f"still: {error} Begin another run with a lower {role}.learner.learning_rate"
+            ) from error
+
+    def _play_once(self, step: int, snapshot: MemorySnapshot | None, clock: Clock) -> _Played:
+        with clock("pose"):
+            proposals, slots = self._questions(step)
+        with clock("retrieve"):
+            cards = retrieve(snapshot, slots)
+        with clock("solve"):
+            solved = judged(solve(self.world, self.config, self.solver, slots, cards, step), self._judge)
+        return _Played(proposals, slots, cards, solved)
+
+    def _role_of(self, model: object) -> str | None:
+        """The seat that a model sits in, and that training can have broken; None for any other model."""
+        trained = [role for role, seat in self.seats.items() if seat.learner is not None]
+        return next((role for role in trained if self.seats[role].policy.network is model), None)
 
     def _questions(self, step: int) -> tuple[list[Proposal], list[Slot]]:
         """Fills the batch: posed by the Challenger and refilled from the pool, or ready ones."""
@@ -178,11 +231,15 @@ class SelfPlay:
         except TrainingError as error:
             if self.config.guard.on_nan == "stop":
                 raise
-            updates = self.checkpoints.latest()
-            assert updates is not None  # there is one from before the first step
-            _log.error("step %d: the %s goes back to its checkpoint of %d updates: %s", self.step, role, updates, error)
-            self._load_seat(updates, role)
+            self._go_back(role, error)
             return {"recovered": 1}
+
+    def _go_back(self, role: str, error: SesaError) -> None:
+        """Brings a seat back to its last checkpoint, and says so."""
+        updates = self.checkpoints.latest()
+        assert updates is not None  # there is one from before the first step
+        _log.error("step %d: the %s goes back to its checkpoint of %d updates: %s", self.step, role, updates, error)
+        self._load_seat(updates, role)
 
     def _boundary(self, step: int, solved: Sequence[Solved]) -> Boundary:
         if self.keeper is None:

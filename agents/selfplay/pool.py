@@ -51,7 +51,7 @@ class ReplayPool:
 
     def add(self, posed: Sequence[Posed]) -> None:
         """Adds a step's valid questions."""
-        self.items += posed
+        self.items = [*self.items, *posed]  # a new list: a copy of the pool stays what it was
 
     def fill(self, count: int, generator: np.random.Generator) -> list[Posed]:
         """Draws questions for `count` empty slots: different ones as far as they go, then any of them again.

@@ -15,7 +15,7 @@ OPEN, APART = "open", "held out"
 
 
 def compositions_table(results: Results, study: Study) -> Table | None:
-    """Makes the table of scores by composition; None where a study holds none out, or a world was asked about one kind alone."""
+    """Makes the table of scores by composition; None where a study holds none out, or a world's questions are of one kind."""
     if not any(cell.config["questions"]["held_out_compositions"] for cell in study.cells(results.experiment.training)):
         return None
     records = list(by_composition(results, study))

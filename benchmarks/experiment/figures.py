@@ -324,8 +324,8 @@ _FIGURES: Mapping[str, tuple[_Draw, str]] = {
     "similarity": (_similarity, "Gain from Off to On by the likeness of the best card, with 95 % intervals over questions."),
     "regime": (
         lambda results, _: regime_figure(results),
-        "SESA's gain by the length of the world's procedural tail and the budget; grey where the 95 % interval holds zero. Dashed: "
-        "what the fitted model predicts, to which shaping alone and SSP are one.",
+        "SESA's gain by the length of the world's procedural tail and the budget; bold where the 95 % interval leaves "
+        "out zero. Dashed: what the fitted model predicts, to which shaping alone and SSP are one.",
     ),
-    "costs": (_costs, "Gain over the start policy by tokens spent, and tokens spent for a point of it; hollow Off, filled On."),
+    "costs": (_costs, "Gain over the start policy by tokens spent, and the tokens of a point; hollow Off, filled On."),
 }

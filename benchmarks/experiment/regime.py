@@ -1,17 +1,17 @@
 """The regime map: where a skill memory pays, by the world's procedural tail and the budget, and a small model of why.
 
-The model. A world asks about relation r with probability w_r; its first relations, the core, are those that the start policy was
-taught, the rest is the tail. After N questions of G rollouts each, exploration has found on average N w_r G e right answers about
-a relation of the tail, where e is the chance that one rollout finds the right words unaided; the weights know r once k of them
-were found, which has the chance of a Poisson variable of that mean being k or more. The bank knows r once one question about it
-was failed: 1 - exp(-N w_r f), f being the share of questions that end in a card. From then on a share d of SESA's rollouts is
-shown the card, and what succeeds with a card teaches the weights nothing about doing without: SESA's weights have fewer unaided
-rollouts to learn from than those of shaping alone. Off answers what the weights know, On what either knows, both in proportion
-a. Of the core a share s is answered from the start, and with that chance each rollout adds to the k.
+The model. A world asks about relation r with probability w_r; its first relations, the core, are those that the start policy
+was taught, the rest is the tail. After N questions of G rollouts each, exploration has found on average N w_r G e right answers
+about a relation of the tail, where e is the chance that one rollout finds the right words unaided; the weights know r once k of
+them were found, which has the chance of a Poisson variable of that mean being k or more. The bank knows r once one question
+about it was failed: 1 - exp(-N w_r f), f being the share of questions that end in a card. From then on a share d of SESA's
+rollouts is shown the card, and what succeeds with a card teaches the weights nothing about doing without: SESA's weights have
+fewer unaided rollouts to learn from than those of shaping alone. Off answers what the weights know, On what either knows, both
+in proportion a. Of the core a share s is answered from the start, and with that chance each rollout adds to the k.
 
 So memory pays where relations are many and questions few: N w_r large enough for one failure, too small for k successes. And it
-costs the weights something, most where the bank came early. Three numbers (e, f, a) are fitted to the whole map; k is taken from
-a short list; s is the start policy's score; d, N, G and w are the design's.
+costs the weights something, most where the bank came early. Three numbers (e, f, a) are fitted to the whole map; k is taken
+from a short list; s is the start policy's score; d, N, G and w are the design's.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -22,9 +22,9 @@ _LEVELS = (-20, -10, -5, -2, 2, 5, 10, 20)
 
 
 def regime_figure(results: Results) -> "Figure | None":
-    """Draws SESA's gain, Off and On, over shaping alone and over SSP, by tail and updates; None without two lengths of the tail.
+    """Draws SESA's gain, Off and On, over shaping alone and SSP, by tail and updates; None without two lengths of the tail.
 
-    Numbers are grey where their 95 % interval holds zero. Lines are where the fitted model predicts so much over shaping alone.
+    Numbers are pale where their 95 % interval holds zero. Lines are where the fitted model predicts so much over shaping alone.
     """
     from matplotlib.figure import Figure
 
@@ -55,11 +55,19 @@ def _heat(axes: "Axes", cells: Sequence[Cell], sides: tuple[Side, Side], largest
     for cell in cells:
         estimate = cell.gains[sides]
         sure = estimate.low > 0 or estimate.high < 0
+        dark = abs(100 * estimate.value) > 0.6 * largest
         axes.text(
-            stages.index(cell.updates), tails.index(cell.tail),
+            stages.index(cell.updates),
+            tails.index(cell.tail),
             f"{format_cell(estimate.value, 'points')}\n{format_cell((estimate.low, estimate.high), 'interval')}",
-            ha="center", va="center", fontsize=8, color="black" if sure else "#767676", fontweight="bold" if sure else "normal",
-        )  # fmt: skip
+            ha="center",
+            va="center",
+            fontsize=8,
+            zorder=4,  # over the model's lines
+            color="white" if dark else "black",
+            alpha=1.0 if sure else 0.65,
+            fontweight="bold" if sure else "normal",
+        )
     axes.set_xticks(range(len(stages)), [str(stage) for stage in stages])
     axes.set_yticks(range(len(tails)), [str(tail) for tail in tails])
     axes.set_xlabel("updates", color=NEUTRAL)
@@ -118,9 +126,9 @@ def regime_table(results: Results) -> Table | None:
     if model is not None:
         notes.append(
             "Model (benchmarks.experiment.regime), fitted to the accuracies: a rollout finds an unknown relation's words with "
-            f"chance {model.explore:.4f}, and {model.successes} such finds teach the weights; {model.cards:.3f} of the questions "
-            f"end in a card; {model.answered:.2f} of those about a known relation are answered. Root mean square error "
-            f"{100 * model.error:.1f} points."
+            f"chance {model.explore:.4f}, and {model.successes} such finds teach the weights; {model.cards:.3f} of the "
+            f"questions end in a card; {model.answered:.2f} of those about a known relation are answered. Root mean square "
+            f"error {100 * model.error:.1f} points."
         )
     return Table(
         "regime", "The regime map: SESA's gain by the world's tail and the budget", tuple(columns), (tuple(rows),), tuple(notes)

@@ -125,8 +125,11 @@ class Results:
         return found
 
     def spent(self, study: Study, arm: str) -> dict[str, float]:
-        """Returns what the trainings of an arm cost (`benchmarks.experiment.costs.spent`), its bootstrap phase included, as means
-        over the seeds; of an arm at another's tokens what it had spent in the end.
+        """Returns what the trainings of an arm cost, as means over the seeds (`benchmarks.experiment.costs.spent`).
+
+        Args:
+            study: the study.
+            arm: one of its arms, or one at another's tokens, which has spent more updates.
         """
         if arm in study.matched:
             found = [match for match in matches(study, self.experiment.training, self._source) if match.arm == arm]

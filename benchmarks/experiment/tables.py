@@ -167,8 +167,8 @@ def _ablations(results: Results, main: Study) -> Table | None:
     )
     notes = (
         f"Differences are SESA's On minus the arm's On (its Off where it has no bank). {_PAIRED} Each group has worlds and "
-        "updates of its own, and its own row of SESA. Trained with shuffled or irrelevant cards, an arm's On is with the bank that "
-        "it collected meanwhile, as it is.",
+        "updates of its own, and its own row of SESA. Trained with shuffled or irrelevant cards, an arm's On is with the bank "
+        "that it collected meanwhile, as it is.",
         f"{_PAPER} SESA-On there: 56.2.",
     )
     return Table("ablations", "Ablations and placebos in training", columns, tuple(tuple(group) for group in groups), notes)
@@ -245,7 +245,7 @@ def _roles(results: Results) -> Table | None:
         Column("paper", "Paper"),
     )
     notes = (
-        "Ours are SESA's arms, with a bank, each with these algorithms in its seats; seconds are of the machine that trained, two "
+        "Ours are SESA, with its bank, with these algorithms in its seats; seconds are of the machine that trained, two "
         "trainings at a time. Paper: SSP with them, its average and seconds a step.",
     )
     return Table("roles", "The algorithms of the two seats, and what they cost", columns, (tuple(rows),), notes)
@@ -278,8 +278,8 @@ def _tools(results: Results, study: Study) -> Table | None:
         Column("hit", "Hit@1, Off", "percent"),
     )
     notes = (
-        "The same Solvers on the same questions, trained with BM25 and evaluated with each tool. Encoder: MiniLM. Differences are "
-        f"to BM25, On where the arm has a bank. {_PAIRED}",
+        "The same Solvers on the same questions, trained with BM25 and evaluated with each tool. Encoder: MiniLM. Differences "
+        f"are to BM25, On where the arm has a bank. {_PAIRED}",
     )
     return Table("tools", "Search tools at evaluation", columns, tuple(groups), notes)
 
@@ -287,7 +287,7 @@ def _tools(results: Results, study: Study) -> Table | None:
 def _worlds(results: Results, study: Study) -> Table | None:
     if len(study.seeds) < 2:
         return None
-    scores, sides = results.scores(study), {}
+    scores, sides = results.scores(study), dict[str, list[Row]]()
     for arm, mode in results.scores(study).sides:
         sides.setdefault(arm, []).append(
             {"arm": arm, "mode": mode, **dict(zip(map(str, study.seeds), scores.macro_by_seed((arm, mode), "em"), strict=True))}
@@ -319,8 +319,8 @@ def _coupling(results: Results) -> Table | None:
     )
     notes = (
         f"Runs of {coupling.arm} gone on with for {coupling.updates} updates; then each Challenger poses for the same "
-        f"{coupling.targets} targets. Numbers: Jensen-Shannon distance, times 100, of the kinds of question from those of the run "
-        "that goes on with its own bank. Columns are seeds; differences are paired by them.",
+        f"{coupling.targets} targets. Numbers: Jensen-Shannon distance, times 100, of the kinds of question from those of the "
+        "run that goes on with its own bank. Columns are seeds; differences are paired by them.",
     )
     return Table("coupling", "Coupling: does the bank move what the Challenger asks?", columns, (rows,), notes)
 
@@ -349,16 +349,16 @@ def _costs(results: Results, study: Study) -> Table:
         Column("on", "On", "count"),
     )
     notes = (
-        "Means over the seeds. Updates, questions and rollouts are equal by design, but for arms that are gone on with until they "
-        "have another's tokens; searches and tokens (read and sampled, by both seats, in the bootstrap phase too) are what the "
-        "arms made of them. Seconds are of the machine that trained, two trainings at a time. Tokens a point: what one point of "
-        "exact match over the start policy took.",
+        "Means over the seeds. Updates, questions and rollouts are equal by design, but for arms that are gone on with until "
+        "they have another's tokens; searches and tokens (read and sampled, by both seats, in the bootstrap phase too) are "
+        "what the arms made of them. Seconds are of the machine that trained, two trainings at a time. Tokens a point: what "
+        "one point of exact match over the start policy took.",
     )
     return Table("budgets", "What each arm spent, and what a point cost", columns, (tuple(rows),), notes)
 
 
 def cost_of_a_point(results: Results, study: Study, arm: str) -> dict[str, int]:
-    """Returns the tokens that an arm spent for each point gained over the start policy, by mode; a mode without gain has none."""
+    """Returns the tokens that an arm spent for a point gained over the start policy, by mode; a mode without gain has none."""
     scores = results.scores(study)
     if ("base", "off") not in scores.sides:
         return {}

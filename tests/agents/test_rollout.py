@@ -1,5 +1,6 @@
 """Rollouts are exact in ids: the mask never slips, the game gets what was sampled, a full pass scores it alike."""
 
+import pickle
 from dataclasses import replace
 
 import pytest
@@ -11,7 +12,7 @@ pytest.importorskip("transformers", reason="needs the llm extra")
 
 from agents import decode
 from agents.decode import Decoder, Row
-from agents.rollout import Sampling, roll_out
+from agents.rollout import Sampling, SamplingError, roll_out
 from agents.scoring import Row as ScoredRow
 from agents.scoring import score
 from sesa_env.errors import ConfigError, SesaError
@@ -277,8 +278,12 @@ def test_broken_weights_are_told():
     policy = leaning_policy()
     with torch.no_grad():
         policy.model.model.norm.weight.fill_(float("nan"))
-    with pytest.raises(SesaError, match="expected finite logits; got NaN"):
+    with pytest.raises(SamplingError, match="toy: expected finite logits; got NaN") as caught:
         roll_out(policy, toy_games(2), SAMPLING, range(2))
+    assert caught.value.model is policy.model
+    assert isinstance(caught.value, SesaError)
+    again = pickle.loads(pickle.dumps(caught.value))  # as it leaves a worker process, without the weights
+    assert (type(again), str(again), again.model) == (SamplingError, str(caught.value), None)
 
 
 def test_wrong_use_is_told():

@@ -15,7 +15,7 @@ import torch
 from agents.learner import TrainingError
 from agents.policy import Policy
 from agents.prompts import load_style
-from agents.rollout import Rollout
+from agents.rollout import Rollout, SamplingError
 from agents.selfplay.__main__ import main, train
 from agents.selfplay.arms import before_training, budget, spent
 from agents.selfplay.checkpoint import Checkpoints
@@ -317,6 +317,88 @@ def test_a_loss_that_is_not_finite_stops_or_goes_back_to_the_checkpoint(reaction
         assert "goes back to its checkpoint of 0 updates" in caplog.text
         assert all(torch.equal(weight, before[name]) for name, weight in seat.policy.state_dict().items())
         assert run.update()["solver_recovered"] == 0
+    run.close()
+
+
+def spoil(policy):
+    with torch.no_grad():
+        for weight in policy.model.parameters():
+            weight.fill_(float("nan"))
+
+
+def begun(config, out, updates):
+    """A run opened and that far."""
+    open_directory(config, out, resume=False)
+    run = SelfPlay(config, out)
+    for _ in range(updates):
+        run.update()
+    return run
+
+
+SELF_REMINDING = {"checkpoint_every": 1, "questions": {"duplicate_steps": 5}}
+"""Settings by which a step that is played twice, without what it posed forgotten, would pose nothing but duplicates."""
+
+
+@pytest.mark.parametrize(("arm", "role"), [("sesa", "solver"), ("sesa", "challenger"), ("leak", "challenger")])
+def test_a_seat_whose_sampling_fails_goes_back_to_its_checkpoint_and_the_step_is_played_again(arm, role, tmp_path, caplog):
+    config = small(arm, updates=3, guard={"on_nan": "recover"}, **SELF_REMINDING)
+    run = begun(config, tmp_path / "run", 2)
+    other = begun(config, tmp_path / "undisturbed", 2)
+    assert len(run.pool)
+    spoil(run.seats[role].policy)
+    row, expected = run.update(), other.update()
+    assert row[f"{role}_recovered"] == 1
+    assert f"step 2: the {role} goes back to its checkpoint of 2 updates: tiny: expected finite logits" in caplog.text
+    # The checkpoint is that of the step before, so that nothing else of the step may differ from one that went well.
+    assert reproducible({**row, f"{role}_recovered": 0}) == reproducible(expected)
+    assert (run.pool.state_dict(), run.recent.keys) == (other.pool.state_dict(), other.recent.keys)
+    ours, theirs = (one.seats[role].policy.state_dict() for one in (run, other))
+    assert all(torch.equal(weight, theirs[name]) for name, weight in ours.items())
+    run.close()
+    other.close()
+
+
+def test_where_parameters_are_shared_both_seats_go_back(tmp_path):
+    run = begun(small("sesa-shared", guard={"on_nan": "recover"}), tmp_path / "run", 0)
+    spoil(run.solver)
+    row = run.update()
+    assert row["solver_recovered"] + row["challenger_recovered"] == 1
+    assert row["rollouts"] == 12
+    run.close()
+
+
+def test_a_seat_whose_sampling_fails_stops_the_run_where_it_is_to(tmp_path):
+    run = begun(small(updates=3), tmp_path / "run", 0)
+    spoil(run.seats["challenger"].policy)
+    expected = (
+        r"step 0: the challenger's tiny: expected finite logits.*lower challenger\.learner\.learning_rate.*on_nan=recover"
+    )
+    with pytest.raises(SamplingError, match=expected):
+        run.update()
+    assert run.step == 0
+    assert (tmp_path / "run" / "metrics.jsonl").read_text() == ""
+    run.close()
+
+
+def test_a_seat_that_is_no_better_at_its_checkpoint_stops_the_run(tmp_path):
+    run = begun(small(updates=3, guard={"on_nan": "recover"}), tmp_path / "run", 0)
+    spoil(run.solver)
+    run.save()
+    with pytest.raises(SamplingError, match="step 0: the solver went back to its last checkpoint, that of 0 updates"):
+        run.update()
+    run.close()
+
+
+def test_a_failure_of_another_model_brings_no_seat_back(tmp_path, monkeypatch, caplog):
+    run = begun(small(updates=3, guard={"on_nan": "recover"}), tmp_path / "run", 0)
+
+    def fail(*arguments):
+        raise SamplingError("a verifier's logits", torch.nn.Linear(1, 1))
+
+    monkeypatch.setattr("agents.selfplay.loop.solve", fail)
+    with pytest.raises(SamplingError, match="a verifier's logits"):
+        run.update()
+    assert "goes back" not in caplog.text
     run.close()
 
 

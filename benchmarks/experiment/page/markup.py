@@ -14,9 +14,9 @@ _HEADS = (
 )  # fmt: skip
 _NOTE = (
     "Differences in points of exact match, paired by world and question; informative groups are those of a step, and how far "
-    "questions move is a distance from 0 to 1, times 100. Intervals are corrected for the number of claims (Holm): the chance of "
-    f"any false verdict is at most {ALPHA:.0%}. Verdicts follow from the intervals alone. Claims marked as control are ours: the "
-    "paper lacks them. The paper's numbers are of language models on the real benchmarks and not comparable with ours."
+    "questions move is a distance from 0 to 1, times 100. Intervals are corrected for the number of claims (Holm): the chance "
+    f"of any false verdict is at most {ALPHA:.0%}. Verdicts follow from the intervals alone. Claims marked as control are "
+    "ours: the paper lacks them. The paper's numbers are of language models on the real benchmarks, not comparable with ours."
 )
 _WIDTH, _HEIGHT, _MARGIN = 180, 22, 8  # of a drawn interval, in CSS pixels
 

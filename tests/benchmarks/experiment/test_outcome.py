@@ -18,7 +18,6 @@ from benchmarks.paper import PAPER
 from tests.benchmarks.experiment import synthetic
 
 MADE = synthetic.whole()
-SIDES = 2 + len(ABLATIONS)
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +58,7 @@ def test_the_ablations_and_placebos_are_beside_sesa_of_their_own_study(done):
     _, tables = done
     first, second, third = tables["ablations"].groups
     assert len(first) == 7
-    assert [row["arm"] for row in second][0] == [row["arm"] for row in third][0] == "SESA"
+    assert (second[0]["arm"], third[0]["arm"]) == ("SESA", "SESA")
     assert (len(second), len(third)) == (1 + len(ABLATIONS), 2 + len(PLACEBOS))
     assert all(
         row["interval"][0] <= row["difference"] <= row["interval"][1] for group in (first, second, third) for row in group[1:]
