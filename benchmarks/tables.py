@@ -141,14 +141,12 @@ def _difference_table(comparisons: Sequence[Comparison], suite: Suite, seeds: in
         Column("lost", "Lost", "count"),
         Column("p", "p", "p"),
     )
-    resampled = "questions within each benchmark"
     if seeds > 1:
-        resampled += (
-            f", and of seeds, the larger of the two errors (benchmarks.stats), Student's t with {seeds - 1} degrees of freedom"
-        )
+        intervals = f"Student's t over {seeds} seeds (benchmarks.stats)"
+    else:
+        intervals = f"paired bootstrap, {RESAMPLES:,} resamples of questions within each benchmark"
     notes = (
-        f"Differences in points of {score}, paired by question. Intervals: paired bootstrap, {RESAMPLES:,} resamples of "
-        f"{resampled}. Gained and lost: questions that turned right and wrong. p: exact McNemar test over them, not corrected "
+        f"Differences in points of {score}, paired by question. Intervals: {intervals}. Gained and lost: questions that turned right and wrong. p: exact McNemar test over them, not corrected "
         "for the number of tests. The macro mean weights benchmarks, not questions, so it has an interval but no McNemar test.",
         suite.note,
     )

@@ -317,8 +317,8 @@ _FIGURES: Mapping[str, tuple[_Draw, str]] = {
     "curriculum": (_curriculum, "What the Challenger poses: hops, validity and how often it is solved."),
     "bank": (
         _bank,
-        "Cards in the bank, how many were born and evicted, how many questions are shown one, and how much of the bank is still "
-        "what was written by hand.",
+        "Cards in the bank, how many were born and evicted, how many questions are shown one, and how much of the bank is "
+        "still what was written by hand.",
     ),
     "flips": (_flips, "Questions that turned right and wrong when the bank was opened to the same weights."),
     "similarity": (_similarity, "Gain from Off to On by the likeness of the best card, with 95 % intervals over questions."),
