@@ -29,11 +29,11 @@ from sesa_env.memory.bank import SkillBank
 from sesa_env.worlds import make_world
 
 UPDATES = 7
-# Ten targets, four questions a step: the third step stands across the border of two epochs of the pool, the fifth begins one.
+# So few targets and ready questions that steps stand across the border of two epochs of them, and others begin one: `epochs`.
 SETTINGS: dict[str, Any] = {
-    "world_options": {"seed": 1000, "size": 600, "n_targets": 10},
+    "world_options": {"seed": 1000, "size": 600, "n_targets": 6},
     "rules": {"group_size": 3},
-    "questions": {"per_update": 4, "pool_reset": 3, "duplicate_steps": 2},
+    "questions": {"per_update": 4, "pool_reset": 3, "duplicate_steps": 2, "fixed": 6},
     "skills": {
         "bootstrap": 6,
         "mined": 2,
@@ -52,6 +52,20 @@ SETTINGS: dict[str, Any] = {
 
 def config(arm: str) -> RunConfig:
     return configure("quick", arm, updates=UPDATES, seed=3, settings=[SETTINGS])
+
+
+def epochs(settings: RunConfig) -> dict[str, list[int]]:
+    """The steps that stand across the border of two epochs of what is drawn from, and those that begin one but the first."""
+    questions = settings.questions
+    size, count = questions.fixed, questions.per_update
+    if questions.source == "challenger":  # as many rollouts as it may make draw targets, whose weights repeat them
+        targets, weights = make_world(settings.world, **settings.world_options).targets, questions.hops
+        size, count = sum(weights[target.hops - 1] for target in targets), questions.at_most
+    starts = {step: step * count % size for step in range(1, settings.updates)}
+    return {
+        "across": [step for step, start in starts.items() if start + count > size],
+        "begun": [step for step, start in starts.items() if not start],
+    }
 
 
 def digest(out: Path) -> dict[str, str]:
@@ -83,7 +97,8 @@ def main(out: Path, kills: int, seed: int, arm: str) -> None:
     torch.set_num_threads(1)
     generator = random.Random(seed)
     settings = config(arm)
-    make_world("miniwiki", **settings.world_options)
+    found_epochs = epochs(settings)  # makes the world, which every fork then has
+    assert all(found_epochs.values()), f"no step stands across the border of two epochs, or none begins one: {found_epochs}"
     start = time.monotonic()
     _, status = os.waitpid(fork(lambda: train(settings, out / "undisturbed")), 0)
     assert status == 0, "the undisturbed run failed"
@@ -112,6 +127,7 @@ def main(out: Path, kills: int, seed: int, arm: str) -> None:
         "killed": killed,
         "finished": finished,
         "steps_seen": sorted(steps),
+        "epochs": found_epochs,
         "births": sum(row["births"] for row in rows),
         "learnt": {role: sum(row.get(f"{role}_steps", 0) for row in rows) for role in ("solver", "challenger")},
     }

@@ -31,6 +31,7 @@ from sesa_env.errors import ConfigError, StoreError, TeacherError
 from sesa_env.game import SearchGame
 from sesa_env.memory.bank import SkillBank
 from sesa_env.types import Role
+from tests.agents import selfplay_kill_driver
 from tests.agents.toy_policy import byte_tokenizer, toy_model
 
 DRIVER = Path(__file__).with_name("selfplay_kill_driver.py")
@@ -445,9 +446,37 @@ def kill(out, kills, seed, arm):
     assert done.returncode == 0, done.stderr[-3000:]
     summary = json.loads(done.stdout.splitlines()[-1])
     assert summary["killed"] == kills
+    assert all(summary["epochs"].values())
     # Where questions are posed, how often one is valid is the start policy's affair; ready ones are always learnt from.
     assert summary["learnt"]["challenger" if arm == "sesa" else "solver"] > 0
     return summary
+
+
+@pytest.mark.parametrize("arm", ["sesa", "skillrl"])
+def test_a_run_stopped_at_the_border_of_two_epochs_ends_with_the_same_bits(arm, tmp_path, monkeypatch):
+    """Stopped in the midst of a step that stands across the border, with its checkpoint just there; then in one that begins an
+    epoch, whose checkpoint lies in the epoch before."""
+    settings = selfplay_kill_driver.config(arm)
+    steps = selfplay_kill_driver.epochs(settings)
+    across, begun = steps["across"][-1], steps["begun"][0]
+    assert across % settings.checkpoint_every == 0 != begun % settings.checkpoint_every
+    expected = selfplay_kill_driver.digest(train(settings, tmp_path / "undisturbed", show=False))
+    boundary = SelfPlay._boundary
+    for stop in (across, begun):
+
+        def stopped(self, step, solved, stop=stop):
+            if step == stop:
+                raise KeyboardInterrupt
+            return boundary(self, step, solved)
+
+        out = tmp_path / str(stop)
+        with monkeypatch.context() as patched:
+            patched.setattr(SelfPlay, "_boundary", stopped)
+            with pytest.raises(KeyboardInterrupt):
+                train(settings, out, show=False)
+        assert Checkpoints(out).latest() == stop - stop % settings.checkpoint_every
+        train(settings, out, resume=True, show=False)
+        assert selfplay_kill_driver.digest(out) == expected
 
 
 @pytest.mark.parametrize("arm", ["sesa", "skillrl"])
