@@ -7,10 +7,11 @@ comparison.
 With one seed the interval is the percentile interval over resampled questions: it speaks of other questions alone. With several
 it speaks of other seeds, that is, of other worlds and other trainings, too:
 
-- Nested seeds ask questions of their own. A seed's mean holds the noise of its questions already, so resampling questions within
-  resampled seeds would count that twice (Davison & Hinkley 1997, section 3.8): the spread of the seeds' means is all there is.
-- Crossed seeds ask the same questions, whose choice moves all of them together: to the variance of the seeds' spread that of the
-  questions is added, from a bootstrap over them.
+- Nested seeds ask questions of their own. A seed's mean holds the noise of its questions already, so resampling questions
+  within resampled seeds would count that twice (Davison & Hinkley 1997, section 3.8): the spread of the seeds' means is all
+  there is.
+- Crossed seeds ask the same questions, whose choice moves all of them together: to the variance of the seeds' spread that of
+  the questions is added, from a bootstrap over them.
 
 A bootstrap over few seeds understates their spread, by (S - 1) / S in variance and in its tails; so the spread is the unbiased
 one, and the interval Student's with S - 1 degrees of freedom (Satterthwaite's for crossed seeds): for 6 seeds 2.57 standard

@@ -146,8 +146,9 @@ def _difference_table(comparisons: Sequence[Comparison], suite: Suite, seeds: in
     else:
         intervals = f"paired bootstrap, {RESAMPLES:,} resamples of questions within each benchmark"
     notes = (
-        f"Differences in points of {score}, paired by question. Intervals: {intervals}. Gained and lost: questions that turned right and wrong. p: exact McNemar test over them, not corrected "
-        "for the number of tests. The macro mean weights benchmarks, not questions, so it has an interval but no McNemar test.",
+        f"Differences in points of {score}, paired by question. Intervals: {intervals}. Gained and lost: questions that turned "
+        "right and wrong. p: exact McNemar test over them, not corrected for the number of tests. The macro mean weights "
+        "benchmarks, not questions, so it has an interval but no McNemar test.",
         suite.note,
     )
     groups = tuple(tuple(_difference_rows(comparison, suite)) for comparison in comparisons)
