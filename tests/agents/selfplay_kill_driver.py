@@ -33,7 +33,7 @@ UPDATES = 7
 SETTINGS: dict[str, Any] = {
     "world_options": {"seed": 1000, "size": 600, "n_targets": 6},
     "rules": {"group_size": 3},
-    "questions": {"per_update": 4, "pool_reset": 3, "duplicate_steps": 2, "fixed": 6},
+    "questions": {"per_update": 4, "pool_reset": 3, "duplicate_steps": 2, "fixed": 10},
     "skills": {
         "bootstrap": 6,
         "mined": 2,
