@@ -139,7 +139,7 @@ def _costs(results: Results, study: Study) -> "Figure | None":
     axes.set_xlabel("million tokens read and sampled in training, both seats", color=NEUTRAL)
     axes.set_ylabel("points over the start policy")
     axes.margins(0.15)
-    axes.set_xlim(left=0)
+    axes.set_xlim(0, 1.25 * max(results.spent(study, arm)["tokens"] for arm in arms) / 1e6)
     axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
     bars.set_yticks(range(len(arms)), arms)
     bars.invert_yaxis()

@@ -1,5 +1,6 @@
 """The committed results: tables and verdicts follow from the committed answers, and trainings from this code."""
 
+import csv
 import hashlib
 import json
 import shutil
@@ -46,7 +47,9 @@ def test_tables_and_verdicts_follow_from_the_committed_answers(place, tmp_path):
         ours, theirs = (root / name for root in (copy, place))
         if ours.suffix == ".json":  # all digits, of which the last ones are the processor's
             assert close(json.loads(ours.read_bytes()), json.loads(theirs.read_bytes())), name
-        elif ours.suffix == ".md":
+        elif ours.suffix == ".csv":
+            assert close(cells(ours), cells(theirs)), name
+        else:
             assert ours.read_text() == theirs.read_text(), name
 
 
@@ -59,8 +62,23 @@ def test_a_training_made_again_goes_as_the_committed_one(place, tmp_path):
     held = read_records(stage_directory(place, cell.id, cell.stages[-1]) / PACKED_METRICS)[:UPDATES]
     train_cell(replace(cell, stages=(UPDATES,)), tmp_path)
     made = [slim(row) for row in read_metrics(stage_directory(tmp_path, cell.id, UPDATES))]
+    assert all(set(row) <= set(ours) for row, ours in zip(held, made, strict=True))
+    made = [{name: ours[name] for name in row} for row, ours in zip(held, made, strict=True)]  # metrics may be told since
     assert digests(made) == digests(held)
     assert close(without_seconds(made), without_seconds(held))
+
+
+def cells(path):
+    """The cells of a CSV file, numbers as numbers."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return [[number(cell) for cell in row] for row in csv.reader(file)]
+
+
+def number(cell):
+    try:
+        return float(cell)
+    except ValueError:
+        return cell
 
 
 def without_seconds(rows):
