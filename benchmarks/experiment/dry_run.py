@@ -1,5 +1,6 @@
 """A dry run: what an experiment would do, whether what it needs is there, and about what it would cost; nothing is trained."""
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -104,11 +105,13 @@ def _costs(cells: Sequence[Cell]) -> Iterator[str]:
     yield "What it costs, estimated"
     costs = [cost(cell) for cell in cells]
     largest = max(costs, key=lambda one: one.memory)
-    size = f"{largest.memory / _GIB:.1f} GiB" if largest.memory >= _GIB else f"{largest.memory / _MIB:.0f} MiB"
     yield (
-        f"  memory: {size} for two policies of {largest.parameters / 1e6:,.1f} million parameters "
+        f"  memory: {_size(largest.memory)} for two policies of {largest.parameters / 1e6:,.1f} million parameters "
         "with their optimisers and reference models, activations and the keys and values of rollouts not counted"
     )
+    device, there = memory_here()
+    enough = "enough for that" if largest.memory < there else "NOT ENOUGH on one device"
+    yield f"  memory here: {_size(there)} ({device}): {enough}"
     if largest.parameters < _CPU:
         yield f"  time: {sum(cell.stages[-1] for cell in cells):,} updates; a CPU core makes one in about a second"
         return
@@ -116,6 +119,19 @@ def _costs(cells: Sequence[Cell]) -> Iterator[str]:
         f"  time: {sum(one.hours for one in costs):,.1f} hours of one accelerator of {PEAK / 1e12:.0f} TFLOP/s, training at "
         f"{SHARE:.0%} of it and sampling at {_SAMPLING_SHARE:.0%}, every rollout as long as its budget allows: an upper bound"
     )
+
+
+def _size(memory: float) -> str:
+    return f"{memory / _GIB:.1f} GiB" if memory >= _GIB else f"{memory / _MIB:.0f} MiB"
+
+
+def memory_here() -> tuple[str, float]:
+    """Returns the device that a training would take, and the bytes of its memory."""
+    import torch
+
+    if torch.cuda.is_available():
+        return torch.cuda.get_device_name(0), float(torch.cuda.get_device_properties(0).total_memory)
+    return "CPU", float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
 
 
 def cost(cell: Cell) -> Cost:

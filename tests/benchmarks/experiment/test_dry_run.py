@@ -14,6 +14,7 @@ def test_the_quick_experiment_has_all_it_needs():
     assert "MISSING" not in told
     assert "model tiny: here" in told
     assert "MiB for two policies" in told
+    assert told.count("enough for that") == 1
     assert "updates; a CPU core makes one in about a second" in told
 
 
@@ -21,6 +22,12 @@ def test_what_is_missing_is_told():
     told = "\n".join(dry_run(experiment_of("paper", "somebody/Model-4B", "no/such/directory")))
     assert "world flashrag: MISSING:" in told
     assert "model somebody/Model-4B: not on this machine" in told
+
+
+def test_memory_is_compared_with_what_is_there(monkeypatch):
+    monkeypatch.setattr("benchmarks.experiment.dry_run.memory_here", lambda: ("small GPU", 24.0 * 1024**3))
+    told = "\n".join(dry_run(experiment_of("paper", "somebody/Model-4B", "no/such/directory")))
+    assert "memory here: 24.0 GiB (small GPU): NOT ENOUGH on one device" in told
 
 
 def test_the_plan_comes_first_and_what_takes_long_is_named_before(monkeypatch):
