@@ -60,6 +60,10 @@ class Sampling:
     """All ids of a rollout, prompt included; the model's context length bounds them too."""
     batch: int = 128
     """Rows at once; does not change any result."""
+    prompt_tokens: int | None = None
+    """Ids of a prompt (paper: 4096); a longer one is not played, its part is cut off. None: only `tokens` bounds it."""
+    response_tokens: int | None = None
+    """Ids of what follows the prompt, sampled turns and the game's answers (paper: 8192). None: only `tokens` bounds them."""
 
     def __post_init__(self) -> None:
         """Refuses numbers that nothing can be sampled with."""
@@ -69,6 +73,12 @@ class Sampling:
             value = getattr(self, name)
             if not isinstance(value, int) or value < 1:
                 raise ConfigError(f"{name}: expected a whole number of at least 1; got {value!r}")
+        for name in ("prompt_tokens", "response_tokens"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, int) or value < 1):
+                raise ConfigError(
+                    f"{name}: expected a whole number of at least 1, or None for no bound of its own; got {value!r}"
+                )
 
 
 @dataclass(slots=True, eq=False)
@@ -85,6 +95,7 @@ class Row:
         ended: the last turn ended with a closing tag or the end of the text, not for want of room.
         limit: ids of the turn that is being sampled, at most.
         written, scores: its ids so far, and their log-probabilities.
+        prompt: how many of the ids are the prompt; 0 stands for all that it was made with.
     """
 
     ids: list[int]
@@ -98,10 +109,12 @@ class Row:
     limit: int = 0
     written: list[int] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
+    prompt: int = 0
 
     def __post_init__(self) -> None:
         """Marks what is there already as not sampled."""
         given, self.ids = self.ids, []
+        self.prompt = self.prompt or len(given)
         self.observe(given)
 
     def observe(self, ids: Sequence[int]) -> None:
@@ -144,8 +157,12 @@ class Decoder:
         self._slots: list[Row] = []  # who holds which row of the cache
 
     def room(self, row: Row) -> int:
-        """How many ids a row may still be given."""
-        return self.limit - len(row.ids)
+        """How many ids a row may still be given; 0 or less where its budgets are spent, or its prompt is too long."""
+        most, responding = self.sampling.prompt_tokens, self.sampling.response_tokens
+        if most is not None and row.prompt > most:
+            return 0
+        limit = self.limit if responding is None else min(self.limit, row.prompt + responding)
+        return limit - len(row.ids)
 
     @torch.no_grad()
     def sample_turns(self, rows: Sequence[Row]) -> None:

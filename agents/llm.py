@@ -57,7 +57,7 @@ class LlmPlayer:
         """Writes the next turn for each view; "" where the budget of ids leaves no room for any."""
         prompts = [self.policy.prompt_ids(view) for view in views]
         rows = [
-            Row(self._history(ids, view.turns), self._seed(ids, 0), len(view.turns))
+            Row(self._history(ids, view.turns), self._seed(ids, 0), len(view.turns), prompt=len(ids))
             for ids, view in zip(prompts, views, strict=True)
         ]
         for start in range(0, len(rows), self.sampling.batch):

@@ -28,7 +28,8 @@ class Rollout:
             included; greedy: temperature 1), 0.0 for the others; as long as `ids`. None: unknown, to be taken as on-policy.
         turns: [start, stop) of each sampled turn in `ids`, never empty.
         texts: the text of each turn: the decoded ids, which is what the game was given.
-        cut: the budget of ids ended it: in the midst of its last turn, or because the game's answer left no room for another.
+        cut: a budget of ids ended it: in the midst of its last turn, because the game's answer left no room for another, or
+            before its first turn, for a prompt that is too long.
     """
 
     ids: tuple[int, ...]
@@ -72,8 +73,9 @@ class _Part:
 
     def __init__(self, policy: Policy, game: SearchGame, seed: int) -> None:
         view = game.view()
+        prompt = policy.prompt_ids(view)
         self.game = game
-        self.row = Row(history_ids(policy, policy.prompt_ids(view), view.turns), seed, len(view.turns))
+        self.row = Row(history_ids(policy, prompt, view.turns), seed, len(view.turns), prompt=len(prompt))
         self.texts: list[str] = []
         self.cut = False
         self._seat: Seat | None = game.state.seat

@@ -12,6 +12,9 @@ ChallengerReward = Callable[[float, "RewardConfig"], float]
 """A reward for a valid question: a function of its solve rate p, in [0, 1], and of the numbers in the configuration."""
 
 
+_NUMBERS = ("end_penalty", "frontier_low", "frontier_high", "invalid", "malformed", "gaussian_mean", "gaussian_width")
+
+
 @dataclass(frozen=True, slots=True)
 class RewardConfig:
     """The numbers in the rewards, with the paper's values or, where the paper gives none, this project's."""
@@ -20,6 +23,10 @@ class RewardConfig:
     """The Challenger's reward for a valid question: a key of `CHALLENGER_REWARDS`, or anyone's own as `module:function`."""
     end_penalty: float = 0.1
     """lambda: the bell's penalty when nobody or everybody solves the question (section 2); not given in the paper."""
+    frontier_low: float = 0.0
+    """l in the bell's 4 (l + p)(h - p) (section 2)."""
+    frontier_high: float = 1.0
+    """h in the same."""
     invalid: float = 0.0
     """The Challenger's reward for an invalid question; not given in the paper. SSP saw -0.1 end in a death spiral."""
     malformed: float = 0.1
@@ -34,16 +41,16 @@ class RewardConfig:
         find_reward(self.challenger)
         if self.gaussian_width <= 0:
             raise ConfigError(f"gaussian_width: expected a number above 0; got {self.gaussian_width}")
-        for name in ("end_penalty", "invalid", "malformed", "gaussian_mean", "gaussian_width"):
+        for name in _NUMBERS:
             if not math.isfinite(getattr(self, name)):
                 raise ConfigError(f"{name}: expected a finite number; got {getattr(self, name)}")
 
 
 def bell(solve_rate: float, config: RewardConfig) -> float:
-    """Frontier shaping (section 2): 4 p (1 - p) inside (0, 1), -lambda at the ends. At G = 5: .64 .96 .96 .64."""
+    """Frontier shaping (section 2): 4 (l + p)(h - p) inside (0, 1), -lambda at the ends. At G = 5: .64 .96 .96 .64."""
     if solve_rate <= 0.0 or solve_rate >= 1.0:
         return -config.end_penalty
-    return 4.0 * solve_rate * (1.0 - solve_rate)
+    return 4.0 * (config.frontier_low + solve_rate) * (config.frontier_high - solve_rate)
 
 
 def one_minus_p(solve_rate: float, config: RewardConfig) -> float:
@@ -99,7 +106,7 @@ def challenger_reward(solve_rate: float, config: RewardConfig) -> float:
         config: which reward, and its numbers.
 
     Returns:
-        The reward; at most 1 for every built-in function.
+        The reward; at most 1 for every built-in function with the default numbers.
 
     Raises:
         ConfigError: a reward of one's own gave something else than a finite number.

@@ -69,6 +69,8 @@ _PAPER_LEARNER: Overrides = {
     "entropy": 0.0,
 }
 
+_PAPER_TOKENS: Overrides = {"prompt_tokens": 4096, "response_tokens": 8192, "tokens": 4096 + 8192}
+
 PRESETS: Mapping[str, Overrides] = {
     # Minutes on one core.
     "quick": _QUICK,
@@ -95,11 +97,11 @@ PRESETS: Mapping[str, Overrides] = {
         },
         "solver": {
             "learner": _PAPER_LEARNER,
-            "sampling": {"temperature": 1.0, "turn_tokens": 1024, "tokens": 4096 + 8192},
+            "sampling": {"temperature": 1.0, "turn_tokens": 1024, **_PAPER_TOKENS},
         },
         "challenger": {
             "learner": _PAPER_LEARNER,
-            "sampling": {"temperature": 0.9, "turn_tokens": 1024, "tokens": 4096 + 8192},
+            "sampling": {"temperature": 0.9, "turn_tokens": 1024, **_PAPER_TOKENS},
         },
         # The paper's teacher (DeepSeek-v4-pro) and judge (Qwen2.5-32B-Instruct) need a server, which the user has to name:
         # --set skills.teacher=openai:MODEL@URL --set judge=openai:Qwen/Qwen2.5-32B-Instruct@URL

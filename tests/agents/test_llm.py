@@ -9,7 +9,7 @@ pytest.importorskip("transformers", reason="needs the llm extra")
 
 from agents import llm
 from agents.llm import LlmPlayer
-from agents.rollout import Sampling
+from agents.rollout import Sampling, history_ids
 from sesa_env.game import GameConfig, SearchGame
 from sesa_env.play import SeatPlayer, play, play_questions
 from sesa_env.players.base import BatchPlayer
@@ -121,3 +121,15 @@ def test_a_view_that_leaves_no_room_is_answered_with_nothing():
     assert player.act(game.view()) == ""
     player.play_seat([game])
     assert game.attempts[0].end == "out_of_turns"
+
+
+def test_earlier_turns_count_towards_the_response_and_not_the_prompt():
+    (game,) = toy_games(1)
+    prompt = len(POLICY.prompt_ids(game.view()))
+    game.act("<search> author </search>")
+    view = game.view()
+    begun = len(history_ids(POLICY, [], view.turns))
+    for response, plays in ((begun, False), (begun + 1, True)):
+        player = LlmPlayer(POLICY, replace(GREEDY, prompt_tokens=prompt, response_tokens=response))
+        assert bool(player.act(view)) == plays
+    assert LlmPlayer(POLICY, replace(GREEDY, prompt_tokens=prompt - 1)).act(view) == ""

@@ -222,6 +222,46 @@ def test_an_answer_of_the_game_that_leaves_no_room_ends_the_part():
         assert game.actor is None
 
 
+def test_a_prompt_beyond_its_budget_is_not_played():
+    (long,), (short,) = toy_games(2)[1:], toy_games(2)[:1]
+    prompt = POLICY.prompt_ids(long.view())
+    assert len(prompt) > len(POLICY.prompt_ids(short.view()))
+    cut, played = roll_out(POLICY, [long, short], replace(SAMPLING, prompt_tokens=len(prompt) - 1), [0, 1])
+    assert (list(cut.ids), cut.turns, cut.texts, cut.cut) == (prompt, (), (), True)
+    assert (long.attempts[0].end, long.attempts[0].texts) == ("out_of_turns", ("",))
+    # What fits is played as it is without the budget, and a prompt of just that length fits.
+    assert played == roll_out(POLICY, toy_games(1), SAMPLING, [1])[0]
+    assert roll_out(POLICY, toy_games(2)[1:], replace(SAMPLING, prompt_tokens=len(prompt)), [0])[0].turns
+
+
+def test_the_response_budget_counts_turns_and_the_games_answers():
+    seed = next(s for s in range(99) if len(roll_out(POLICY, toy_games(1), SAMPLING, [s])[0].turns) > 1)
+    (free,) = roll_out(POLICY, toy_games(1), SAMPLING, [seed])
+    prompt, first, second = free.turns[0][0], free.turns[0][1], free.turns[1][0]
+    # In the midst of the first turn; where the game's answer leaves no room; one id into the second turn.
+    for response, kept, turns in ((1, prompt + 1, 1), (second - prompt, first, 1), (second + 1 - prompt, second + 1, 2)):
+        (game,) = toy_games(1)
+        (rollout,) = roll_out(POLICY, [game], replace(SAMPLING, response_tokens=response), [seed])
+        assert (rollout.ids, len(rollout.turns), rollout.cut) == (free.ids[:kept], turns, True)
+        assert game.attempts[0].end == "out_of_turns"
+    assert roll_out(POLICY, toy_games(1), replace(SAMPLING, response_tokens=len(free.ids)), [seed]) == [free]
+
+
+def test_what_was_played_before_counts_towards_the_response():
+    (game,) = toy_games(1)
+    prompt = len(POLICY.prompt_ids(game.view()))
+    game.act("<search> author </search>")
+    (free,) = roll_out(POLICY, [game], SAMPLING, [5])
+    begun = free.turns[0][0] - prompt
+    assert begun > 0
+    for budget, turns in ((begun, 0), (begun + 1, 1)):
+        (game,) = toy_games(1)
+        game.act("<search> author </search>")
+        (rollout,) = roll_out(POLICY, [game], replace(SAMPLING, prompt_tokens=prompt, response_tokens=budget), [5])
+        assert (len(rollout.turns), rollout.cut) == (turns, True)
+        assert len(rollout.ids) == prompt + budget
+
+
 def test_the_model_bounds_the_ids_too():
     policy = leaning_policy()
     policy.model.config.max_position_embeddings = 90
@@ -293,6 +333,11 @@ def test_wrong_use_is_told():
         Sampling(temperature=0)
     with pytest.raises(ConfigError, match="turn_tokens: expected a whole number of at least 1; got 0"):
         Sampling(turn_tokens=0)
+    for name in ("prompt_tokens", "response_tokens"):
+        with pytest.raises(ConfigError, match=f"{name}: expected a whole number of at least 1, or None"):
+            Sampling(**{name: 0})
+        with pytest.raises(ConfigError, match=f"{name}: expected"):
+            Sampling(**{name: 1.5})
     sliding = leaning_policy()
     sliding.model.config.layer_types = ["sliding_attention", "full_attention"]
     sliding.model.config.sliding_window = 16

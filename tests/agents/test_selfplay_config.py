@@ -61,7 +61,9 @@ def test_the_papers_numbers():
     assert (memory.top_k, memory.cap, memory.evict_after, memory.queue_size) == (3, 800, 3, 300)
     assert (memory.consolidate_every, memory.consolidate_min, memory.consolidate_max) == (10, 20, 30)
     assert (paper.skills.mined, paper.questions.pool_reset, paper.rules.validity.noise) == (142, 10, 4)
-    assert paper.solver.sampling.tokens == 4096 + 8192
+    for sampling in (paper.solver.sampling, paper.challenger.sampling):
+        assert (sampling.prompt_tokens, sampling.response_tokens, sampling.tokens) == (4096, 8192, 4096 + 8192)
+    assert (paper.rules.reward.frontier_low, paper.rules.reward.frontier_high) == (0.0, 1.0)
     assert 0.8 <= paper.challenger.sampling.temperature <= 1.0
     assert 150 <= paper.updates <= 200
     assert not paper.shared

@@ -17,6 +17,19 @@ def test_bell_has_the_papers_values_at_five_attempts():
     assert values == pytest.approx([-0.1, 0.64, 0.96, 0.96, 0.64, -0.1])
 
 
+@pytest.mark.parametrize("group_size", range(2, 17))
+def test_the_papers_bell_is_4p_1_minus_p_to_the_bit(group_size):
+    rates = [k / group_size for k in range(1, group_size)]
+    assert [challenger_reward(p, RewardConfig()) for p in rates] == [4.0 * p * (1.0 - p) for p in rates]
+
+
+def test_the_bells_edges_are_numbers_of_the_configuration():
+    config = RewardConfig(frontier_low=0.25, frontier_high=0.75, end_penalty=0.2)
+    # 4 (1/4 + p)(3/4 - p): highest at p = 1/4, the middle of -1/4 and 3/4, and below zero beyond 3/4.
+    assert [challenger_reward(k / 8, config) for k in range(9)] == [-0.2, 0.9375, 1.0, 0.9375, 0.75, 0.4375, 0.0, -0.5625, -0.2]
+    assert challenger_reward(0.5, RewardConfig(frontier_high=1.5)) == 2.0
+
+
 @pytest.mark.parametrize("penalty", [0.0, 0.1, 1.5])
 def test_bell_ends_at_minus_lambda(penalty):
     config = RewardConfig(end_penalty=penalty)
@@ -49,6 +62,8 @@ def test_rewards_are_bounded(name, solve_rate):
         ({"challenger": "bel"}, "'bel': expected one of bell, format_only, gaussian, one_minus_p or module:factory; type"),
         ({"gaussian_width": 0.0}, "above 0"),
         ({"end_penalty": float("nan")}, "finite"),
+        ({"frontier_low": float("nan")}, "frontier_low: expected a finite number"),
+        ({"frontier_high": float("inf")}, "frontier_high: expected a finite number"),
     ],
 )
 def test_bad_reward_numbers_are_refused(fields, message):
