@@ -1,13 +1,19 @@
 """Where metrics are drawn besides the file: TensorBoard, and Weights & Biases by option."""
 
+import json
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
 from agents.selfplay.config import RunConfig
+from agents.selfplay.finished import read_json
 from agents.selfplay.metrics import scalars
 from sesa_env.errors import ConfigError, missing_extra
+from sesa_env.memory.whole import whole_file
+
+WANDB_RUN = "wandb.json"
+"""Which run of which project a directory's metrics go to."""
 
 
 class Board(Protocol):
@@ -41,12 +47,22 @@ class TensorBoard:
 
 
 class WeightsAndBiases:
-    """Draws into a project of Weights & Biases, which is imported only here."""
+    """Draws into a project of Weights & Biases, which is imported only here.
+
+    The run that it opens there is written down in `DIR/wandb.json`, and a training that is resumed goes on in it. What was drawn
+    after its checkpoint stays: the same rows come again, and a step that is there already is not taken twice.
+    """
 
     def __init__(self, config: RunConfig, out: Path) -> None:
         import wandb  # type: ignore[import-not-found, unused-ignore]  # optional, and often absent
 
-        self._run = wandb.init(project=config.wandb, dir=str(out), config=config.to_json(), resume="allow")
+        path = out / WANDB_RUN
+        known = read_json(path) if path.exists() else {}
+        name = known.get("id") if known.get("project") == config.wandb else None
+        self._run = wandb.init(project=config.wandb, dir=str(out), config=config.to_json(), id=name, resume="allow")
+        if name is None:
+            with whole_file(path) as part:
+                part.write_text(json.dumps({"project": config.wandb, "id": self._run.id}) + "\n", encoding="utf-8")
 
     def show(self, row: Mapping[str, Any]) -> None:
         """Draws one update's numbers."""

@@ -4,7 +4,9 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -23,7 +25,7 @@ from agents.selfplay.directory import open_directory
 from agents.selfplay.draws import BEFORE_TRAINING
 from agents.selfplay.guard import CollapseError
 from agents.selfplay.loop import SelfPlay
-from agents.selfplay.metrics import read_bootstrap, read_metrics, reproducible
+from agents.selfplay.metrics import read_bootstrap, read_metrics, reproducible, scalars
 from agents.selfplay.pool import Posed
 from agents.selfplay.posing import DUPLICATE, Proposal, propose
 from agents.selfplay.presets import configure
@@ -279,6 +281,65 @@ def test_a_missing_board_is_told_before_the_run_begins(tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match="wandb is not installed"):
         train(small(wandb="project"), tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+class FakeWandb(ModuleType):
+    """Keeps what it is asked; a run without a name gets a new one, as there."""
+
+    def __init__(self):
+        super().__init__("wandb")
+        self.__spec__ = ModuleSpec("wandb", None)
+        self.asked, self.runs = [], []
+
+    def init(self, **options):
+        self.asked.append(options)
+        self.runs.append(FakeRun(options["id"] or f"new{len(self.runs)}"))
+        return self.runs[-1]
+
+
+class FakeRun:
+    def __init__(self, name):
+        self.id, self.rows, self.finished = name, [], False
+
+    def log(self, values, step):
+        self.rows.append((step, values))
+
+    def finish(self):
+        self.finished = True
+
+
+@pytest.fixture
+def wandb(monkeypatch):
+    fake = FakeWandb()
+    monkeypatch.setitem(sys.modules, "wandb", fake)
+    return fake
+
+
+def test_weights_and_biases_draws_each_update_and_goes_on_in_the_same_run(wandb, tmp_path):
+    out = tmp_path / "run"
+    train(small("ssp", updates=1, wandb="mine"), out, show=False)
+    (asked,), (first,) = wandb.asked, wandb.runs
+    config = json.loads((out / "config.json").read_text())
+    assert asked == {"project": "mine", "dir": str(out), "config": asked["config"], "id": None, "resume": "allow"}
+    assert json.loads(json.dumps(asked["config"])) == config
+    assert first.finished
+    train(small("ssp", updates=3, wandb="mine"), out, resume=True, show=False)
+    second = wandb.runs[1]
+    assert second.id == first.id == "new0"
+    assert second.finished
+    drawn = first.rows + second.rows
+    assert drawn == [(row["step"], scalars(row)) for row in read_metrics(out)]
+    assert [step for step, _ in drawn] == [0, 1, 2]
+    # Another project has no run of that name.
+    train(small("ssp", updates=4, wandb="other"), out, resume=True, show=False)
+    assert (wandb.asked[2]["project"], wandb.runs[2].id) == ("other", "new2")
+
+
+def test_weights_and_biases_is_told_the_end_of_a_run_that_fails(wandb, tmp_path):
+    never = {"validity": {"min_words": 900}}
+    with pytest.raises(CollapseError):
+        train(small("ssp", rules=never, guard={"patience": 1}, wandb="mine"), tmp_path / "run", show=False)
+    assert [run.finished for run in wandb.runs] == [True]
 
 
 def test_tensorboard_is_imported_only_when_it_is_on():
