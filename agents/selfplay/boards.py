@@ -49,8 +49,8 @@ class TensorBoard:
 class WeightsAndBiases:
     """Draws into a project of Weights & Biases, which is imported only here.
 
-    The run that it opens there is written down in `DIR/wandb.json`, and a training that is resumed goes on in it. What was drawn
-    after its checkpoint stays: the same rows come again, and a step that is there already is not taken twice.
+    The run that it opens there is written down in `DIR/wandb.json`, and a training that is resumed goes on in it. What was
+    drawn after its checkpoint stays: the same rows come again, and a step that is there already is not taken twice.
     """
 
     def __init__(self, config: RunConfig, out: Path) -> None:
