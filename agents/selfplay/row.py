@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import torch
+
 from agents.rollout import Rollout
 from agents.selfplay.config import RunConfig
 from agents.selfplay.families import effective_number, family
@@ -100,9 +102,14 @@ def learning_row(role: str, stats: Mapping[str, float]) -> dict[str, Any]:
 
 
 def machine_row() -> dict[str, Any]:
-    """Returns the greatest memory that the process has used, in MiB."""
+    """Returns the greatest memory that the process has used, in MiB, and where CUDA is in use that of its fullest device."""
     unit = 1024**2 if sys.platform == "darwin" else 1024  # the system counts bytes there, KiB elsewhere
-    return {"peak_memory_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit)}
+    row = {"peak_memory_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit)}
+    # Not `is_available`: only where a policy is there already, since to ask a device for the first time takes up its memory.
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]  # torch ships it untyped
+        most = max(torch.cuda.max_memory_allocated(device) for device in range(torch.cuda.device_count()))
+        row["peak_device_memory_mib"] = round(most / 1024**2)
+    return row
 
 
 def _tokens(role: str, rollouts: Sequence[Rollout]) -> dict[str, int]:

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 
 from agents.selfplay.config import GuardConfig, SkillConfig
 from agents.selfplay.draws import Stream, generator, in_turn, seeds
@@ -16,6 +16,7 @@ from agents.selfplay.guard import CollapseError, ValidRate
 from agents.selfplay.live import LiveView, plain_line, rejected, sparkline
 from agents.selfplay.metrics import METRICS, MetricsFile, read_metrics, reproducible, scalars
 from agents.selfplay.pool import Posed, ReplayPool
+from agents.selfplay.row import machine_row
 from agents.selfplay.skillrl import WeakCategories, category
 from sesa_env.errors import StoreError
 from sesa_env.memory.base import Failure
@@ -133,6 +134,17 @@ def test_what_is_reproducible_and_what_is_drawn():
     row = {"step": 1, "solve_s": 0.1, "machine": {"peak_memory_mib": 7}, "rejected": {"words": 2}, "rates": [1, 2]}
     assert reproducible(row) == {"step": 1, "rejected": {"words": 2}, "rates": [1, 2]}
     assert scalars(row) == {"step": 1.0, "solve_s": 0.1, "machine/peak_memory_mib": 7.0, "rejected/words": 2.0}
+
+
+def test_the_memory_of_a_device_is_told_only_where_there_is_one_in_use(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
+    assert machine_row().keys() == {"peak_memory_mib"}
+    assert machine_row()["peak_memory_mib"] > 1
+    allocated = [3 * 1024**2, 7 * 1024**2 + 1000]
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: len(allocated))
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda device: allocated[device])
+    assert machine_row()["peak_device_memory_mib"] == 7
 
 
 # ---- the guard -------------------------------------------------------------------------------------------------------
