@@ -241,6 +241,19 @@ def test_what_the_last_harvest_brought_is_told(mute, tmp_path, caplog, monkeypat
         assert len(bank.cards()) == 15 + born - gone
 
 
+def test_a_teacher_that_is_out_in_the_bootstrap_phase_ends_the_run_and_the_phase_begins_anew(tmp_path, monkeypatch):
+    expected, out = train(small(), tmp_path / "undisturbed", show=False), tmp_path / "run"
+    with monkeypatch.context() as patched:
+        patched.setattr("agents.selfplay.loop.load_any_teacher", lambda name, world: Mute())
+        with pytest.raises(TeacherError, match="no route to the teacher"):
+            train(small(), out, show=False)
+    assert Checkpoints(out).latest() is None
+    train(small(), out, resume=True, show=False)
+    assert read_bootstrap(out) == read_bootstrap(expected)
+    assert read_bootstrap(out)["failures"] > 0
+    assert selfplay_kill_driver.digest(out) == selfplay_kill_driver.digest(expected)
+
+
 def test_a_run_on_real_benchmarks(tmp_path):
     """From a directory of files to a trained Solver, by the settings that the documentation names."""
     model, data = tmp_path / "model", tmp_path / "data" / "nq"
