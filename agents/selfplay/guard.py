@@ -1,6 +1,7 @@
 """What stops a run or brings it back: a Challenger that poses no valid questions any more (paper, section 3)."""
 
 import logging
+from collections.abc import Callable
 
 from agents.selfplay.config import GuardConfig
 from sesa_env.errors import SesaError
@@ -15,12 +16,17 @@ class CollapseError(SesaError):
 class ValidRate:
     """Watches the share of new valid questions; duplicates are none.
 
+    Args:
+        config: what is bad, and what to do.
+        model: the run's start policy, for the advice.
+        cold: whether that may not know the game's protocol; asked when the Challenger has collapsed.
+
     Attributes:
         bad: bad steps in a row, up to now.
     """
 
-    def __init__(self, config: GuardConfig) -> None:
-        self._config = config
+    def __init__(self, config: GuardConfig, model: str = "MODEL", cold: Callable[[], bool] = lambda: False) -> None:
+        self._config, self._model, self._cold = config, model, cold
         self.bad = 0
 
     @property
@@ -55,10 +61,16 @@ class ValidRate:
         )
         if self._config.on_collapse == "stop":
             raise CollapseError(
-                f"{said}; look at the reject reasons in the metrics, and begin another run in which invalid questions cost "
-                "more (rules.reward.invalid), or let the Challenger go back to a healthy checkpoint: "
-                "--resume --set guard.on_collapse=recover"
+                f"{said}; look at the reject reasons in the metrics, and {self._warm_start() if self._cold() else ''}begin "
+                "another run in which invalid questions cost more (rules.reward.invalid), or let the Challenger go back to a "
+                "healthy checkpoint: --resume --set guard.on_collapse=recover"
             )
         _log.error("%s; it goes back to its newest healthy checkpoint", said)
         self.bad = 0
         return True
+
+    def _warm_start(self) -> str:
+        return (
+            f"if {self._model} has not learnt the protocol yet, give it a warm start first: python -m agents.warmstart --model "
+            f"{self._model} --out WARM, and another run begun with --model WARM; else "
+        )

@@ -27,13 +27,14 @@ from agents.selfplay.judging import judged
 from agents.selfplay.keeper import Boundary, Keeper
 from agents.selfplay.leak import leaked_cards, leaky
 from agents.selfplay.lessons import carry_over_samples, challenger_rewards, challenger_samples, solver_samples
-from agents.selfplay.metrics import BOOTSTRAP, MACHINE, METRICS, MetricsFile
+from agents.selfplay.metrics import BOOTSTRAP, MACHINE, METRICS, MetricsFile, read_bootstrap, read_metrics
 from agents.selfplay.pool import ReplayPool
 from agents.selfplay.posed import POSED, PosedFile
 from agents.selfplay.posing import Proposal, ReadyQuestions, Recent, Slot, mark_duplicates, propose, slots_of, until_full
 from agents.selfplay.row import boundary_row, learning_row, machine_row, memory_row, posing_row, solving_row
 from agents.selfplay.solving import Solved, retrieve, solve
 from agents.teacher import load_any_teacher
+from agents.warmstart import RECIPE_FILE
 from sesa_env.errors import SesaError
 from sesa_env.memory.bank import SkillBank
 from sesa_env.memory.base import CardHit, MemorySnapshot
@@ -76,7 +77,7 @@ class SelfPlay:
         self.world: World = make_world(config.world, **config.world_options)
         self.seats = make_seats(config)
         self.checkpoints = Checkpoints(out)
-        self.guard = ValidRate(config.guard)
+        self.guard = ValidRate(config.guard, config.model, self._is_cold)
         self.pool = ReplayPool(config.questions.pool_reset)
         self.recent = Recent(config.questions.duplicate_steps)
         posed = config.questions.source == "challenger"
@@ -255,6 +256,12 @@ class SelfPlay:
             updates = self.checkpoints.newest_healthy()
             assert updates is not None  # the one from before the first step is
             self._load_seat(updates, CHALLENGER)
+
+    def _is_cold(self) -> bool:
+        """Whether the start policy may not know the protocol: no warm start made it, or nothing valid was ever posed."""
+        warmed = self.config.model == "tiny" or (Path(self.config.model) / RECIPE_FILE).is_file()
+        rows = [read_bootstrap(self.out) or {}, *read_metrics(self.out)]
+        return not warmed or not any(row.get("valid") for row in rows)
 
     # ---- beginning, going on, ending ------------------------------------------------------------------------------
 

@@ -159,6 +159,14 @@ def test_a_collapse_stops_the_run_after_so_many_bad_steps_in_a_row(caplog):
         guard.see(3, 1, 10)
 
 
+def test_what_is_advised_after_a_collapse_depends_on_whether_there_was_a_warm_start():
+    for cold in (True, False):
+        guard = ValidRate(GuardConfig(patience=1), "smollm2", lambda cold=cold: cold)
+        with pytest.raises(CollapseError, match=r"look at the reject reasons.*rules\.reward\.invalid.*recover") as caught:
+            guard.see(0, 0, 10)
+        assert ("python -m agents.warmstart --model smollm2 --out WARM" in str(caught.value)) == cold
+
+
 def test_a_collapse_can_be_recovered_from(caplog):
     guard = ValidRate(GuardConfig(valid_rate=0.2, patience=2, on_collapse="recover"))
     with caplog.at_level(logging.ERROR):

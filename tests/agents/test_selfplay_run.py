@@ -29,6 +29,7 @@ from agents.selfplay.metrics import read_bootstrap, read_metrics, reproducible, 
 from agents.selfplay.pool import Posed
 from agents.selfplay.posing import DUPLICATE, Proposal, propose
 from agents.selfplay.presets import configure
+from agents.warmstart import RECIPE_FILE
 from sesa_env.errors import ConfigError, StoreError, TeacherError
 from sesa_env.game import SearchGame
 from sesa_env.memory.bank import SkillBank
@@ -201,6 +202,30 @@ def test_the_bootstraps_valid_questions_stand_in_before_the_first_of_training(tm
     out = train(small(), tmp_path / "run")
     assert read_bootstrap(out)["questions"] == 1
     assert [(row["questions"], row["replayed"], row["ready"]) for row in read_metrics(out)] == [(4, 4, 0)] * 2
+
+
+@pytest.mark.parametrize(
+    ("model", "posed", "bootstrap", "cold"),
+    [
+        ("tiny", [0, 0], 0, True),
+        ("tiny", [0, 1], 0, False),
+        ("tiny", [0, 0], 1, False),
+        ("smollm2", [0, 1], 1, True),
+        ("warmed", [0, 1], 0, False),
+        ("warmed", [0, 0], 0, True),
+        ("raw", [0, 1], 0, True),
+    ],
+)
+def test_a_warm_start_is_advised_where_there_was_none_or_nothing_valid(model, posed, bootstrap, cold, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("warmed", "raw"):
+        Path(name).mkdir()
+    Path("warmed", RECIPE_FILE).write_text("{}")
+    run = SelfPlay.__new__(SelfPlay)  # of a run only what the answer depends on: SmolLM2 is not at hand
+    run.config, run.out = replace(small(), model=model), tmp_path
+    Path("metrics.jsonl").write_text("".join(json.dumps({"valid": valid}) + "\n" for valid in posed))
+    Path("bootstrap.json").write_text(json.dumps({"valid": bootstrap}))
+    assert run._is_cold() == cold
 
 
 def test_duplicates_do_not_keep_a_challenger_healthy(tmp_path):
@@ -479,7 +504,8 @@ def test_a_failure_of_another_model_brings_no_seat_back(tmp_path, monkeypatch, c
 
 def test_a_collapsed_challenger_stops_or_goes_back_to_a_healthy_checkpoint(tmp_path):
     never = {"validity": {"min_words": 900}}
-    with pytest.raises(CollapseError, match="collapsed"):
+    # Nothing valid at all is what a policy poses that does not know the protocol.
+    with pytest.raises(CollapseError, match=r"collapsed.*give it a warm start first: python -m agents\.warmstart --model tiny"):
         train(small(rules=never, guard={"patience": 2}), tmp_path / "stopped")
     config = small(updates=4, rules=never, guard={"patience": 2, "on_collapse": "recover"})
     open_directory(config, tmp_path / "run", resume=False)

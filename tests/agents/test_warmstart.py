@@ -213,7 +213,7 @@ def check_targets(rates: PassRates, rare: float, slack: float) -> None:
     """Asserts the targets that are met, each widened by `slack` for the sample's size; docs/training.md tells those missed.
 
     Without cards both matter: what is never solved gives no reward to learn from, what is solved too often leaves nothing to
-    learn. No floor is below 0.
+    learn. No floor is 0 or below, which nothing could miss.
 
     Args:
         rates: what was measured.
