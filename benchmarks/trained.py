@@ -112,7 +112,8 @@ def _run(root: Path, config: Mapping[str, Any], rows: Sequence[Mapping[str, Any]
         rules={name: config["rules"][name] for name in _PLAYED},
         model=_to_play(config["policy"]),
         memory={name: config["skills"]["bank"][name] for name in _RETRIEVED},
-        sampling={**config["solver"]["sampling"], "greedy": True},
+        # A bound that is not set is one that runs of before it was there had not either.
+        sampling={name: value for name, value in config["solver"]["sampling"].items() if value is not None} | {"greedy": True},
         budget={
             "updates": len(rows),
             "questions": sum(row["questions"] for row in rows),

@@ -164,6 +164,15 @@ def test_runs_whose_solvers_would_play_differently_cannot_be_compared(what, sett
         read_runs([str(runs[0]), str(run)])
 
 
+def test_a_run_of_before_a_bound_was_there_is_one_that_has_not_set_it(runs, start, tmp_path):
+    run = write_run(tmp_path / "run", "shaping-only", 1000, start)
+    config = json.loads((run / "config.json").read_text())
+    for name in ("prompt_tokens", "response_tokens"):
+        assert config["solver"]["sampling"].pop(name) is None
+    (run / "config.json").write_text(json.dumps(config))
+    assert len(read_runs([str(runs[0]), str(run)])) == 2
+
+
 def test_a_start_that_has_changed_is_not_evaluated_as_the_base(tmp_path):
     start = write_start(tmp_path / "start")
     run = write_run(tmp_path / "run", "ssp", 1000, start)
