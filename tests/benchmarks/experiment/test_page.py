@@ -23,6 +23,7 @@ from sesa_env.memory.store import BankStore
 from tests.benchmarks.experiment import synthetic
 
 MADE = synthetic.experiment(questions=2, tails=False)
+SIDES = 8  # base and SESA Off and On, SSP and shaping alone Off, and two controls of SESA
 TABLE = Table(
     "main",
     "A <caption>",
@@ -120,7 +121,7 @@ def test_every_answer_is_there_as_it_was_recorded(root, data):
         (r["arm"], r["mode"], r["seed"], r["benchmark"], r["id"], int(r["em"]), r["prediction"], r["end"], len(r["cards"]))
         for r in records
     }
-    assert len(answers["attempts"]) == len(records) == 2 * 7 * 2 * 7
+    assert len(answers["attempts"]) == len(records) == SIDES * 7 * 2 * 2
 
 
 def test_passages_are_those_that_the_search_brings(data):
@@ -174,16 +175,16 @@ def test_proposals_say_why_they_were_rejected(data):
 
 
 def test_room_for_few_transcripts_is_shared_evenly_and_keeps_pairs_whole(root):
-    found = collected(Results(MADE, root), most=7 * 7 * 2)
+    found = collected(Results(MADE, root), most=SIDES * 7 * 2)
     answers, chosen = found["answers"], {}
     for seed in (0, 1):
         for number in found[f"place-main-{seed}"]["attempts"]:
             question, side, *_ = answers["attempts"][number]
             chosen.setdefault(tuple(answers["questions"][question][:2]), []).append((question, side))
-    assert answers["shown"] == 7 * 7 * 2
+    assert answers["shown"] == SIDES * 7 * 2
     assert len(chosen) == 14
-    assert all(len({question for question, _ in pairs}) == 1 and len(pairs) == 7 for pairs in chosen.values())
-    assert len(answers["attempts"]) == 2 * 7 * 7 * 2
+    assert all(len({question for question, _ in pairs}) == 1 and len(pairs) == SIDES for pairs in chosen.values())
+    assert len(answers["attempts"]) == 2 * SIDES * 7 * 2
 
 
 def test_what_is_not_in_the_directory_is_not_on_the_page(root, tmp_path):
@@ -194,7 +195,7 @@ def test_what_is_not_in_the_directory_is_not_on_the_page(root, tmp_path):
     found = collected(Results(MADE, copy))
     assert found["cards"]["cards"] == []
     assert found["posed"]["proposals"] == []
-    assert len(found["answers"]["attempts"]) == 2 * 7 * 2 * 7
+    assert len(found["answers"]["attempts"]) == SIDES * 7 * 2 * 2
     turns = next(iter(found["place-main-0"]["attempts"].values()))
     assert [(event, passages) for _, event, passages in turns] == [("", []), ("", [])]
 
