@@ -32,6 +32,7 @@ from sesa_env.errors import ConfigError, missing_extra
 Floats: TypeAlias = NDArray[np.float64]
 RESAMPLES = 10_000
 LEVEL = 0.95
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -148,8 +149,8 @@ def _interval(benchmarks: Mapping[str, Differences], weights: Mapping[str, float
     shares = {name: weights[name] / total for name in benchmarks}
     value = sum(shares[name] * each.mean for name, each in benchmarks.items())
     means = sum(shares[name] * np.array([one.mean() for one in each.by_seed]) for name, each in benchmarks.items())
-    # The rounding errors of a mean of equal numbers are no spread.
-    between = float(np.var(means, ddof=1)) / seeds if seeds > 1 and np.ptp(means) else 0.0
+    # The rounding errors of means of equal numbers are no spread.
+    between = float(np.var(means, ddof=1)) / seeds if seeds > 1 and np.ptp(means) > _ROUNDING else 0.0
     crossed = all(each.crossed for each in benchmarks.values())
     if between and not crossed:
         return _student_interval(value, math.sqrt(between), seeds - 1)

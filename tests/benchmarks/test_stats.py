@@ -98,6 +98,15 @@ def test_what_never_varies_has_the_p_value_of_certainty():
     assert (interval(nested([0.0] * 9)).p, interval(nested([0.25] * 9)).p) == (1.0, 0.0)
 
 
+def test_rounding_is_no_spread():
+    """Two seeds with the same gains, whose means over benchmarks differ in the last digit: their questions still vary."""
+    first, second = [0.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    estimate = macro_interval({name: nested(first, first[::-1]) for name in "abc"} | {"d": nested(second, second[::-1])})
+    shares = [1 / 3 / 4 * 3 + 1 / 6 / 4]
+    assert estimate.value == pytest.approx(shares[0])
+    assert estimate.high - estimate.low > 0.1
+
+
 def test_unequal_numbers_of_seeds_are_refused():
     with pytest.raises(ConfigError, match="same seeds"):
         macro_interval({"a": nested([1.0]), "b": nested([1.0], [0.0])})
