@@ -99,11 +99,16 @@ def test_what_never_varies_has_the_p_value_of_certainty():
 
 
 def test_rounding_is_no_spread():
-    """Two seeds with the same gains, whose means over benchmarks differ in the last digit: their questions still vary."""
-    first, second = [0.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
-    estimate = macro_interval({name: nested(first, first[::-1]) for name in "abc"} | {"d": nested(second, second[::-1])})
-    shares = [1 / 3 / 4 * 3 + 1 / 6 / 4]
-    assert estimate.value == pytest.approx(shares[0])
+    """Two seeds with the same gains in another order, whose means differ in the last digit: their questions still vary."""
+    gains = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
+    pairs = {
+        str(one): nested([one - 0.1, one + 0.1], [other - 0.1, other + 0.1])
+        for one, other in zip(gains, gains[::-1], strict=True)
+    }
+    means = [sum(each.by_seed[seed].mean() / 7 for each in pairs.values()) for seed in (0, 1)]
+    assert means[0] != means[1]
+    estimate = macro_interval(pairs)
+    assert estimate.value == pytest.approx(0.4)
     assert estimate.high - estimate.low > 0.1
 
 
