@@ -27,6 +27,7 @@ except ImportError as error:
     raise SystemExit(f"agents.warmstart: {missing_extra(str(error.name), 'llm')}") from error
 
 from agents.demonstrations import Demonstration, Recipe, demonstrate
+from agents.masters import Masters
 from agents.passrates import DEVELOPMENT_SEED, pass_rates
 from agents.policy import ModelConfig, Policy, load_policy
 from agents.prompts import load_style
@@ -196,9 +197,8 @@ class Training:
     def __init__(self, settings: WarmStart, out: Path, config: ModelConfig | None = None) -> None:
         self.settings, self.out = settings, out
         self.policy = start_policy(settings, config or ModelConfig())
-        weights = [weight for weight in self.policy.model.parameters() if weight.requires_grad]
-        self.optimiser = torch.optim.AdamW(weights, lr=settings.rate, betas=(0.9, 0.98), weight_decay=0.0)
-        self.weights, self.step = weights, 0
+        self.masters, self.step = Masters.of(self.policy.model), 0
+        self.optimiser = torch.optim.AdamW(self.masters.parameters, lr=settings.rate, betas=(0.9, 0.98), weight_decay=0.0)
         self._epoch: tuple[int, int, list[list[int]]] = (-1, -1, [])
         self._renamer = Renamer(exchange_duties=settings.exchange_duties) if self._is_tiny and settings.renamed else None
         self._take_up()
@@ -250,8 +250,10 @@ class Training:
         self.optimiser.zero_grad(set_to_none=True)
         loss = loss_of(self.policy, lessons, self.settings.read_weight)
         loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self.weights, self.settings.max_grad_norm)
+        self.masters.take_gradients()
+        torch.nn.utils.clip_grad_norm_(self.masters.parameters, self.settings.max_grad_norm)
         self.optimiser.step()
+        self.masters.write_back()
         self.step += 1
         return float(loss.detach())
 
@@ -262,6 +264,7 @@ class Training:
             "settings": _json(asdict(self.settings)),
             "step": self.step,
             "weights": self.policy.state_dict(),
+            "masters": self.masters.state(),
             "optimiser": self.optimiser.state_dict(),
         }
         with whole_file(self._checkpoint) as part:
@@ -291,6 +294,7 @@ class Training:
             raise ConfigError(f"{self._checkpoint} is of a warm start with other settings; remove it, or give another --out")
         self.step = state["step"]
         self.policy.load_state_dict(state["weights"])
+        self.masters.load(state["masters"])
         self.optimiser.load_state_dict(state["optimiser"])
 
 
@@ -356,7 +360,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--exchange-duties", action="store_true", help="see WarmStart.exchange_duties")
     parser.add_argument("--tail-worlds", type=int, help=f"see Recipe.tail_worlds; {Recipe.tail_worlds}")
     parser.add_argument("--out", default="runs/warm-start", help="the directory to write")
-    parser.add_argument("--dtype", default="float32", help="float32 or bfloat16")
+    parser.add_argument("--dtype", default="float32", help="float32, or bfloat16 with float32 masters")
     parser.add_argument(
         "--style", default="auto", help="the prompts' style, which is saved with the model; default: the model's own"
     )
