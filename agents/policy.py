@@ -26,7 +26,8 @@ from sesa_env.players.base import View
 __all__ = ["LoraSettings", "ModelConfig", "Policy", "StopTags", "load_policy"]
 
 _SAVED_STYLE = "sesa_style"  # the entry of a saved model's config.json that names its built-in style
-_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "mixed": torch.bfloat16}
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "mixed": torch.bfloat16}
+"""What `ModelConfig.dtype` says, as the dtype of the weights."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,8 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         """Refuses what no model can be loaded with."""
-        if self.dtype not in _DTYPES:
-            raise ConfigError(f"dtype: expected one of {', '.join(_DTYPES)}; got {self.dtype!r}")
+        if self.dtype not in DTYPES:
+            raise ConfigError(f"dtype: expected one of {', '.join(DTYPES)}; got {self.dtype!r}")
         if self.dtype == "mixed" and self.lora is None:
             raise ConfigError(
                 'dtype: "mixed" is a bfloat16 base with float32 adapters; give lora settings too, or another dtype'
@@ -217,7 +218,7 @@ def load_policy(name: str, config: ModelConfig | None = None) -> Policy:
         ConfigError: there is no such model, it cannot be read or fetched, or the configuration does not fit it.
     """
     config = config or ModelConfig()
-    model, tokenizer = load_pretrained(name, _DTYPES[config.dtype])
+    model, tokenizer = load_pretrained(name, DTYPES[config.dtype])
     model.requires_grad_(True)
     style = load_style(_style_name(name, config, model))
     if config.gradient_checkpointing:

@@ -29,7 +29,7 @@ except ImportError as error:
 from agents.demonstrations import Demonstration, Recipe, demonstrate
 from agents.masters import Masters
 from agents.passrates import DEVELOPMENT_SEED, pass_rates
-from agents.policy import ModelConfig, Policy, load_policy
+from agents.policy import DTYPES, ModelConfig, Policy, load_policy
 from agents.prompts import load_style
 from agents.tiny import TinyShape, is_tiny, tiny_model, tiny_tokenizer
 from agents.tiny_names import Renamer
@@ -179,7 +179,8 @@ def start_policy(settings: WarmStart, config: ModelConfig) -> Policy:
     """Returns what the warm start begins with."""
     if settings.model != "tiny":
         return load_policy(settings.model, config)
-    return Policy("tiny", tiny_model(settings.shape, settings.seed), tiny_tokenizer(), load_style("tiny"), config)
+    network = tiny_model(settings.shape, settings.seed).to(DTYPES[config.dtype])
+    return Policy("tiny", network, tiny_tokenizer(), load_style("tiny"), config)
 
 
 class Training:

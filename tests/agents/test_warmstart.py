@@ -156,9 +156,12 @@ def test_short_demonstrations_come_first_and_names_are_new(tmp_path, monkeypatch
     assert not known & {one.ids for lessons in seen for one in lessons}
 
 
-def test_a_stopped_warm_start_goes_on_to_the_same_weights(tmp_path, monkeypatch):
-    Training(SMALL, tmp_path / "whole").run(checkpoint_every=2)
-    stopped = Training(SMALL, tmp_path / "stopped")
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_stopped_warm_start_goes_on_to_the_same_weights(tmp_path, monkeypatch, dtype):
+    config = ModelConfig(dtype=dtype)
+    Training(SMALL, tmp_path / "whole", config).run(checkpoint_every=2)
+    stopped = Training(SMALL, tmp_path / "stopped", config)
+    assert {weight.dtype for weight in stopped.policy.model.parameters()} == {getattr(torch, dtype)}
     learn, done = Training.learn, []
 
     def learn_thrice(self, lessons):
@@ -171,12 +174,26 @@ def test_a_stopped_warm_start_goes_on_to_the_same_weights(tmp_path, monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         stopped.run(checkpoint_every=2)
     monkeypatch.setattr(Training, "learn", learn)
-    resumed = Training(SMALL, tmp_path / "stopped")
+    resumed = Training(SMALL, tmp_path / "stopped", config)
     assert resumed.step == 2
     resumed.run(checkpoint_every=2)
     one, other = weights(tmp_path / "whole"), weights(tmp_path / "stopped")
     assert all(torch.equal(one[name], other[name]) for name in one)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["stopped", "whole"]
+
+
+def test_steps_too_small_for_bfloat16_add_up(tmp_path, played):
+    """A thousandth of a weight at a time is below half a unit in its last place, and rounding undid it every time."""
+    training = Training(replace(SMALL, steps=200, rate=1e-5, climb=1), tmp_path / "out", ModelConfig(dtype="bfloat16"))
+    lessons = [lesson(training.policy, one) for one in played[:8]]
+    head = training.policy.network.lm_head.weight
+    before = head.detach().clone()
+    for _ in range(2):
+        training.learn(lessons)
+    barely = (head != before).float().mean().item()
+    for _ in range(40):
+        training.learn(lessons)
+    assert (head != before).float().mean().item() > 4 * barely + 0.02
 
 
 def test_another_recipes_checkpoint_is_refused(tmp_path):
