@@ -156,8 +156,10 @@ def _interval(benchmarks: Mapping[str, Differences], weights: Mapping[str, float
         return _student_interval(value, math.sqrt(between), seeds - 1)
     asked = _asked(benchmarks, shares, seed, resamples)
     if seeds == 1:
-        low, high = np.quantile(asked, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-        return Estimate(value, float(low), float(high), float(asked.std()))
+        ends = np.quantile(asked, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+        # A sum of shares that is zero may come out as -2e-18, which must not make a verdict.
+        low, high = (0.0 if abs(end) < _ROUNDING else float(end) for end in ends)
+        return Estimate(value, low, high, float(asked.std()))
     within = float(asked.var())
     if between:
         return _student_interval(value, math.sqrt(between + within), (seeds - 1) * ((between + within) / between) ** 2)

@@ -112,6 +112,21 @@ def test_rounding_is_no_spread():
     assert estimate.high - estimate.low > 0.1
 
 
+def test_an_end_that_is_zero_is_zero():
+    """Its shares summed to -1.7e-18, and the report called it a loss while it printed an upper end of 0.0."""
+    changes = {
+        "nq": (1, 0),
+        "triviaqa": (0, 1),
+        "popqa": (1, 3),
+        "2wiki": (0, 4),
+        "hotpotqa": (0, 0),
+        "musique": (0, 0),
+        "bamboogle": (0, 0),
+    }
+    of = {name: crossed([1] * gained + [-1] * lost + [0] * (25 - gained - lost)) for name, (gained, lost) in changes.items()}
+    assert macro_interval(of).high == 0.0
+
+
 def test_unequal_numbers_of_seeds_are_refused():
     with pytest.raises(ConfigError, match="same seeds"):
         macro_interval({"a": nested([1.0]), "b": nested([1.0], [0.0])})
