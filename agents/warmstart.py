@@ -179,8 +179,8 @@ def start_policy(settings: WarmStart, config: ModelConfig) -> Policy:
     """Returns what the warm start begins with."""
     if settings.model != "tiny":
         return load_policy(settings.model, config)
-    network = tiny_model(settings.shape, settings.seed).to(DTYPES[config.dtype])
-    return Policy("tiny", network, tiny_tokenizer(), load_style("tiny"), config)
+    network: Any = tiny_model(settings.shape, settings.seed)
+    return Policy("tiny", network.to(DTYPES[config.dtype]), tiny_tokenizer(), load_style("tiny"), config)
 
 
 class Training:
