@@ -295,7 +295,7 @@ class Training:
             raise ConfigError(f"{self._checkpoint} is of a warm start with other settings; remove it, or give another --out")
         self.step = state["step"]
         self.policy.load_state_dict(state["weights"])
-        self.masters.load(state["masters"])
+        self.masters.load(state.get("masters", []))  # none in a checkpoint of before
         self.optimiser.load_state_dict(state["optimiser"])
 
 
