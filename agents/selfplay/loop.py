@@ -16,6 +16,7 @@ from typing import Any
 from agents.judge import Judge, open_judge
 from agents.learner import Learner, Sample, TrainingError
 from agents.policy import Policy, load_policy
+from agents.pretrained import source_of
 from agents.rollout import SamplingError
 from agents.selfplay.checkpoint import BANK, Checkpoints, Seat
 from agents.selfplay.clock import Clock
@@ -259,7 +260,7 @@ class SelfPlay:
 
     def _is_cold(self) -> bool:
         """Whether the start policy may not know the protocol: no warm start made it, or nothing valid was ever posed."""
-        warmed = self.config.model == "tiny" or (Path(self.config.model) / RECIPE_FILE).is_file()
+        warmed = (Path(source_of(self.config.model)) / RECIPE_FILE).is_file()
         rows = [read_bootstrap(self.out) or {}, *read_metrics(self.out)]
         return not warmed or not any(row.get("valid") for row in rows)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.demonstrations import QUICK_RULES, QUICK_WORLD
+from agents.pretrained import start_name
 from agents.selfplay.arms import Overrides, arm_overrides, merged
 from agents.selfplay.config import RunConfig
 from sesa_env.errors import ConfigError
@@ -118,10 +119,13 @@ PRESETS: Mapping[str, Overrides] = {
 """Overrides of `RunConfig` by the preset's name."""
 
 _SMALL_LLM: Overrides = {
-    "questions": {"per_update": 4},
+    # An update has 16 rollouts and takes half a minute of a core: a world in which some hundred can teach something. A relation
+    # is stated in one way, few of them are common, and the one-hop questions are posed that such a start policy can do.
+    "world_options": {"relations": 40, "phrasings": 1, "zipf": 0.7},
+    "questions": {"per_update": 4, "hops": (1, 0, 0)},
     "rules": {"group_size": 4},
     "solver": {
-        "learner": {"learning_rate": 1e-5, "micro_tokens": 4096},
+        "learner": {"learning_rate": 2e-5, "micro_tokens": 4096},
         "sampling": {"turn_tokens": 64, "tokens": 1536, "batch": 32},
     },
     "challenger": {
@@ -129,14 +133,16 @@ _SMALL_LLM: Overrides = {
         "sampling": {"turn_tokens": 96, "tokens": 1536, "batch": 32},
     },
     "skills": {"bootstrap": 16, "bank": {"consolidate_min": 8}},
-    "checkpoint_every": 5,
 }
 
 PROFILES: Mapping[str, Mapping[str, Overrides]] = {
     # Half a million parameters: what quick and small are written for.
     "tiny": {},
     # Some hundred million parameters on CPU cores, fine-tuned in full: smaller batches and steps.
-    "llm": {"quick": _SMALL_LLM, "small": _SMALL_LLM},
+    "llm": {
+        "quick": merged(_SMALL_LLM, {"world_options": {"size": 2000}, "checkpoint_every": 10}),
+        "small": merged(_SMALL_LLM, {"checkpoint_every": 10}),
+    },
 }
 """By the profile's name, overrides of each preset. `paper` is written for a language model already."""
 
@@ -170,7 +176,7 @@ def configure(
     Args:
         preset: a name in `PRESETS`.
         arm: a name in `agents.selfplay.arms.ARMS`.
-        model: the start policy; None for the preset's.
+        model: the start policy, "smollm2" for that model's warm start; None for the preset's.
         profile: a name in `PROFILES`; None for the one that fits the model.
         updates: how many; None for the preset's number. The arm `base` makes none.
         seed: the run's seed, and the world's unless `settings` name another.
@@ -182,7 +188,7 @@ def configure(
     """
     if preset not in PRESETS:
         raise ConfigError(f"preset: expected one of {', '.join(PRESETS)}; got {preset!r}")
-    name = model or str(PRESETS[preset]["model"])
+    name = start_name(model or str(PRESETS[preset]["model"]))
     kind = profile or profile_of(name)
     if kind not in PROFILES:
         raise ConfigError(f"profile: expected one of {', '.join(PROFILES)}; got {kind!r}")

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from agents.pretrained import start_name
 from agents.selfplay.arms import ROLES, Overrides, merged
 from agents.selfplay.config import RunConfig as TrainingConfig
 from agents.selfplay.presets import configure
@@ -66,7 +67,8 @@ class Study:
         """
         for seed in self.seeds:
             for arm in self.arms:
-                config = configure(preset, arm, seed=seed, updates=self.stages[-1], settings=[_QUIET, self.settings])
+                model, updates = self.settings.get("model"), self.stages[-1]
+                config = configure(preset, arm, model=model, seed=seed, updates=updates, settings=[_QUIET, self.settings])
                 yield Cell(
                     id=f"{self.name}-{arm}-s{seed}",
                     study=self.name,
@@ -265,7 +267,7 @@ def experiment_of(preset: str, model: str | None = None, data: str = "", seeds: 
 
     Args:
         preset: its name.
-        model: the start policy of all arms; None for the training preset's.
+        model: the start policy of all arms, "smollm2" for that model's warm start; None for the training preset's.
         data: a directory of real benchmarks to train and evaluate on, instead of MiniWiki. The arms that train on ready
             questions are left out then: the directory's are those of the evaluation.
         seeds: how many of each study's at most, the first ones; None for all. Coupling, which exchanges banks between seeds,
@@ -276,7 +278,7 @@ def experiment_of(preset: str, model: str | None = None, data: str = "", seeds: 
     """
     if preset not in EXPERIMENTS:
         raise ConfigError(f"unknown preset {preset!r}; choose from {', '.join(EXPERIMENTS)}")
-    given: dict[str, Any] = {} if model is None else {"model": model}
+    given: dict[str, Any] = {} if model is None else {"model": start_name(model)}
     if data:
         given |= {"world": "flashrag", "world_options": {"data": data}, "questions": {"held_out_compositions": 0.0}}
     found, left_out = EXPERIMENTS[preset], ("skillrl", "oracle") if data else ()

@@ -1,5 +1,6 @@
 """A dry run: what an experiment would do, whether what it needs is there, and about what it would cost; nothing is trained."""
 
+import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -78,7 +79,7 @@ def _needs(cells: Sequence[Cell]) -> Iterator[str]:
             yield f"  {name}: {len(world.corpus):,} passages, {len(world.targets):,} targets"
     for name in sorted({training_config(cell).model for cell in cells}):
         yield f"  model {name}: looking for it"
-        yield f"  model {name}: {'here' if _is_here(name) else 'not on this machine: it will be fetched from the hub'}"
+        yield f"  model {name}: {_where(name)}"
     for name in sorted({training_config(cell).judge or "" for cell in cells} - {""}):
         yield f"  judge {name}: must answer when the run begins"
 
@@ -89,21 +90,26 @@ def _told_apart(options: Sequence[Mapping[str, Any]]) -> list[str]:
     return ["".join(f", {name} {one.get(name)}" for name in names) for one in options]
 
 
-def _is_here(name: str) -> bool:
+def _where(name: str) -> str:
     from transformers import AutoConfig
 
-    if name in ("tiny", "smollm2"):
-        return True
+    from agents.pretrained import source_of
+
     try:
-        AutoConfig.from_pretrained(name, local_files_only=True)
+        AutoConfig.from_pretrained(source_of(name), local_files_only=True)
+    except SesaError as error:
+        return f"MISSING: {error}"
     except (OSError, ValueError):
-        return False
-    return True
+        return "not on this machine: it will be fetched from the hub"
+    return "here"
 
 
 def _costs(cells: Sequence[Cell]) -> Iterator[str]:
     yield "What it costs, estimated"
     costs = [cost(cell) for cell in cells]
+    if any(math.isnan(one.parameters) for one in costs):
+        yield "  not known: the model's size is neither here nor in its name"
+        return
     largest = max(costs, key=lambda one: one.memory)
     yield (
         f"  memory: {_size(largest.memory)} for two policies of {largest.parameters / 1e6:,.1f} million parameters "
@@ -165,15 +171,11 @@ def parameters(name: str) -> float:
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
 
-    if name == "tiny":
-        from agents.tiny import WARM_START
+    from agents.pretrained import source_of
 
-        name = str(WARM_START)
-    if name == "smollm2":
-        return 134.5e6
     try:
-        config = AutoConfig.from_pretrained(name, local_files_only=True)
-    except (OSError, ValueError):
+        config = AutoConfig.from_pretrained(source_of(name), local_files_only=True)
+    except (SesaError, OSError, ValueError):
         found = re.search(r"(\d+(?:\.\d+)?)[Bb]\b", name)
         return float(found.group(1)) * 1e9 if found else float("nan")
     with torch.device("meta"):

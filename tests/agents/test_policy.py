@@ -187,7 +187,8 @@ def test_tiny_is_a_name(monkeypatch):
 
 @pytest.mark.parametrize("name", ["tinny", "a/b/c", "", "no such"])
 def test_an_unknown_name_is_told_what_there_is(name):
-    with pytest.raises(ConfigError, match=r"model: expected tiny, smollm2, the path of .* or a hub id OWNER/NAME; got "):
+    expected = r"model: expected tiny, smollm2, smollm2-warm, the path of .* or a hub id OWNER/NAME; got "
+    with pytest.raises(ConfigError, match=expected):
         load_policy(name)
 
 

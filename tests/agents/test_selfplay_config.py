@@ -135,7 +135,14 @@ def test_values_that_mean_nothing_are_refused(make, message):
 
 def test_profiles_by_name_and_by_size(tmp_path):
     (tmp_path / "model.safetensors").write_bytes(b"0" * 1000)
-    assert (profile_of("tiny"), profile_of("smollm2"), profile_of(str(tmp_path))) == ("tiny", "llm", "tiny")
+    assert (profile_of("tiny"), profile_of("smollm2-warm"), profile_of(str(tmp_path))) == ("tiny", "llm", "tiny")
+
+
+def test_a_packaged_model_means_its_warm_start_and_its_path_the_model_as_it_comes():
+    assert configure(model="smollm2") == configure(model="smollm2-warm")
+    assert configure(model="smollm2").model == "smollm2-warm"
+    for name in ("tiny", "no/such", "Qwen/Qwen3-4B"):
+        assert configure(model=name, profile="llm").model == name
 
 
 def test_merging_replaces_leaves_only():

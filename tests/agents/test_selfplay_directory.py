@@ -216,7 +216,7 @@ def test_what_is_not_said_again_stays_and_what_is_free_changes(tmp_path, capsys)
         (["--arm", "sesa"], "arm: 'ssp' -> 'sesa'"),
         (["--seed", "0"], "seed: 1000 -> 0"),
         (["--preset", "small"], "preset: 'quick' -> 'small'"),
-        (["--model", "smollm2"], "model: 'tiny' -> 'smollm2'"),
+        (["--model", "smollm2"], "model: 'tiny' -> 'smollm2-warm'"),
         (["--set", "rules.group_size=3"], "rules.group_size: 2 -> 3"),
         (["--profile", "llm"], "rules.group_size: 2 -> 4"),
     ):

@@ -210,7 +210,6 @@ def test_the_bootstraps_valid_questions_stand_in_before_the_first_of_training(tm
         ("tiny", [0, 0], 0, True),
         ("tiny", [0, 1], 0, False),
         ("tiny", [0, 0], 1, False),
-        ("smollm2", [0, 1], 1, True),
         ("warmed", [0, 1], 0, False),
         ("warmed", [0, 0], 0, True),
         ("raw", [0, 1], 0, True),
@@ -221,7 +220,7 @@ def test_a_warm_start_is_advised_where_there_was_none_or_nothing_valid(model, po
     for name in ("warmed", "raw"):
         Path(name).mkdir()
     Path("warmed", RECIPE_FILE).write_text("{}")
-    run = SelfPlay.__new__(SelfPlay)  # of a run only what the answer depends on: SmolLM2 is not at hand
+    run = SelfPlay.__new__(SelfPlay)  # of a run only what the answer depends on
     run.config, run.out = replace(small(), model=model), tmp_path
     Path("metrics.jsonl").write_text("".join(json.dumps({"valid": valid}) + "\n" for valid in posed))
     Path("bootstrap.json").write_text(json.dumps({"valid": bootstrap}))

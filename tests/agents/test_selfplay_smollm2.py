@@ -1,5 +1,8 @@
 """Self-play with SmolLM2, a real language model as it comes: the loop plays, learns, saves, and goes on."""
 
+import json
+from dataclasses import replace
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs the llm extra")
@@ -7,9 +10,14 @@ pytest.importorskip("transformers", reason="needs the llm extra")
 
 from safetensors.torch import load_file
 
+from agents.pretrained import warm_start_path
+from agents.selfplay.__main__ import main as selfplay
 from agents.selfplay.__main__ import train
 from agents.selfplay.metrics import read_metrics, reproducible
 from agents.selfplay.presets import configure
+from agents.warmstart import KNOWN
+from agents.warmstart import main as warmstart
+from agents.weights import weights_digest
 from sesa_env.models import cache_folder, model_path
 
 pytestmark = [
@@ -31,7 +39,8 @@ TINY_UPDATES = {
 
 
 def config(updates):
-    return configure("quick", "sesa", model="smollm2", updates=updates, seed=1000, settings=[TINY_UPDATES])
+    raw = str(model_path("smollm2"))
+    return configure("quick", "sesa", model=raw, updates=updates, seed=1000, settings=[TINY_UPDATES])
 
 
 def test_the_loop_runs_learns_saves_and_goes_on(tmp_path):
@@ -54,6 +63,31 @@ def test_the_loop_runs_learns_saves_and_goes_on(tmp_path):
     assert saved.keys() == start.keys()
     changed = {name.split(".")[-2] for name, weight in saved.items() if not torch.equal(weight, start[name])}
     assert changed >= {"q_proj", "v_proj"}
+
+
+def test_the_models_name_trains_from_its_warm_start(tmp_path, monkeypatch):
+    raw = model_path("smollm2")
+    monkeypatch.setenv("SESA_CACHE", str(tmp_path / "cache"))
+    there = tmp_path / "cache" / "models" / raw.name
+    there.parent.mkdir(parents=True)
+    there.symlink_to(raw, target_is_directory=True)
+    options = ["--preset", "quick", "--model", "smollm2", "--updates", "1", "--out", str(tmp_path / "run")]
+    for name, value in {**TINY_UPDATES, "skills": {"bootstrap": 2}}.items():
+        for field, one in value.items() if isinstance(value, dict) else [("", value)]:
+            options += ["--set", f"{name}.{field}".rstrip(".") + f"={json.dumps(one)}"]
+    assert selfplay(options) == 2  # no warm start yet
+    assert not (tmp_path / "run").exists()
+    settings, loading = KNOWN["smollm2"]
+    short = {"steps": 1, "short_steps": 1, "demonstrations": 24, "batch": 2}
+    brief = replace(settings, began_with=replace(settings.began_with, **short), **short)
+    monkeypatch.setitem(KNOWN, "smollm2", (brief, loading))
+    assert warmstart(["--for", "smollm2"]) == 0
+    assert selfplay(options) == 0
+    (row,) = read_metrics(tmp_path / "run")
+    assert row["rollouts"] == 4
+    start = json.loads((tmp_path / "run" / "start.json").read_text())
+    assert start == {"model": "smollm2-warm", "weights": weights_digest(warm_start_path("smollm2"))}
+    assert start["weights"] != weights_digest(raw)
 
 
 def solver_at(out, updates):

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import pytest
 
@@ -12,6 +11,7 @@ from agents import warmstart
 from agents.demonstrations import QUICK_RULES, QUICK_WORLD, Demonstration, Recipe, demonstrate
 from agents.passrates import DEVELOPMENT_SEED, SAMPLING, PassRates, pass_rates, posed
 from agents.policy import ModelConfig, load_policy
+from agents.pretrained import start_digest, start_name, warm_start_path
 from agents.rollout import Sampling, roll_out
 from agents.tiny import WARM_START, TinyShape
 from agents.warmstart import (
@@ -22,11 +22,13 @@ from agents.warmstart import (
     lesson,
     loss_of,
     main,
+    make,
     rate_at,
     settings_for,
     settings_of,
     start_policy,
 )
+from agents.weights import weights_digest
 from sesa_env.errors import ConfigError
 from sesa_env.game import SearchGame
 from sesa_env.worlds import make_world
@@ -291,17 +293,9 @@ def test_check_prints_the_rates(capsys):
     assert set(printed) == set(PassRates.__dataclass_fields__)
 
 
-def rebuild(settings: WarmStart, folder: Path) -> Path:
-    """Makes a warm start anew, and before it the one that it began with."""
-    if settings.began_with is not None:
-        settings = replace(settings, model=str(rebuild(settings.began_with, folder / "before")))
-    Training(settings, folder / "made").run()
-    return folder / "made"
-
-
 @pytest.mark.rebuild
 def test_the_recipe_gives_what_is_shipped(tmp_path):
-    made = rebuild(settings_of(WARM_START), tmp_path)
+    made = make(settings_of(WARM_START), tmp_path / "made")
     policy = load_policy(str(made))
     check_targets(pass_rates(policy, count=200), rare_passes(policy), slack=0.03)
 
@@ -328,6 +322,79 @@ def test_a_warm_start_goes_on_from_another_and_says_so(tmp_path, monkeypatch):
     one, other = weights(first), weights(second)
     assert max(float((one[name] - other[name]).abs().max()) for name in one) < 0.05
     assert any(not torch.equal(one[name], other[name]) for name in one)
+
+
+TWO_PARTS = replace(SMALL, began_with=replace(SMALL, steps=3, short_steps=1), steps=2, short_steps=1, seed=1)
+
+
+def test_a_warm_start_is_made_with_what_it_began_with(tmp_path):
+    made = make(TWO_PARTS, tmp_path / "made")
+    assert [path.name for path in tmp_path.iterdir()] == ["made"]
+    assert settings_of(made) == replace(TWO_PARTS, model=str(tmp_path / "made.before"))
+    by_hand = tmp_path / "by-hand"
+    Training(TWO_PARTS.began_with, tmp_path / "first").run()
+    Training(replace(TWO_PARTS, model=str(tmp_path / "first")), by_hand).run()
+    assert all(torch.equal(weight, weights(by_hand)[name]) for name, weight in weights(made).items())
+
+
+@pytest.mark.parametrize("stop", [1, 3, 4, 5])
+def test_stopped_at_any_step_of_any_part_it_goes_on_to_the_bit(stop, tmp_path, monkeypatch):
+    whole, learn, seen = make(TWO_PARTS, tmp_path / "whole"), Training.learn, []
+
+    def stopped(self, lessons):
+        if len(seen) == stop:
+            raise KeyboardInterrupt
+        seen.append(self.settings.steps)
+        return learn(self, lessons)
+
+    with monkeypatch.context() as during:
+        during.setattr(Training, "learn", stopped)
+        if stop == 5:  # all steps were made
+            make(TWO_PARTS, tmp_path / "made")
+        else:
+            with pytest.raises(KeyboardInterrupt):
+                make(TWO_PARTS, tmp_path / "made")
+    seen.clear()
+    monkeypatch.setattr(Training, "learn", lambda self, lessons: (seen.append(1), learn(self, lessons))[1])
+    made = make(TWO_PARTS, tmp_path / "made")
+    assert len(seen) == 5 - stop
+    assert all(torch.equal(weight, weights(whole)[name]) for name, weight in weights(made).items())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["made", "whole"]
+
+
+def test_a_directory_with_another_warm_start_is_left_alone(tmp_path):
+    made = make(TWO_PARTS, tmp_path / "made")
+    before = weights(made)
+    with pytest.raises(ConfigError, match="other settings"):
+        make(replace(TWO_PARTS, seed=2), made)
+    assert all(torch.equal(weight, before[name]) for name, weight in weights(made).items())
+
+
+def test_a_known_warm_start_lies_in_the_cache_and_is_found_by_the_models_name(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("SESA_CACHE", str(tmp_path))
+    monkeypatch.setitem(warmstart.KNOWN, "smollm2", (TWO_PARTS, ModelConfig(dtype="bfloat16")))
+    with pytest.raises(ConfigError, match=r"its warm start is not in the cache .*python -m agents\.warmstart --for smollm2"):
+        load_policy(start_name("smollm2"))
+    for _ in range(2):  # the second time it is there
+        assert main(["--for", "smollm2", "--dtype", "float32"]) == 0
+        assert capsys.readouterr().out == f"{warm_start_path('smollm2')}\n"
+    assert warm_start_path("smollm2").parent == tmp_path / "models"
+    policy = load_policy(start_name("smollm2"))
+    assert policy.style.name == "tiny"
+    assert start_digest("smollm2-warm") == weights_digest(warm_start_path("smollm2"))
+
+
+@pytest.mark.parametrize("more", [["--steps", "3"], ["--out", "here"], ["--style", "tags"], ["--tail-worlds", "0"]])
+def test_a_known_warm_start_is_made_by_its_recipe_alone(more, capsys):
+    assert main(["--for", "smollm2", *more]) == 2
+    assert capsys.readouterr().err.startswith("warmstart: --for: the recipe, the prompts and the directory are known")
+
+
+def test_a_known_warm_start_without_its_model_says_how_to_get_it(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("SESA_CACHE", str(tmp_path))
+    assert main(["--for", "smollm2"]) == 2
+    assert "type: sesa models get smollm2" in capsys.readouterr().err
+    assert not list(tmp_path.rglob("*.json"))
 
 
 def test_a_model_that_can_read_has_another_recipe_and_a_warm_start_goes_on_with_its_own(tmp_path):

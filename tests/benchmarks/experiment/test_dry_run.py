@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("torch", reason="needs the llm extra")
 
-from benchmarks.experiment.design import EXPERIMENTS, experiment_of
+from benchmarks.experiment.design import EXPERIMENTS, experiment_of, training_config
 from benchmarks.experiment.dry_run import cost, dry_run, parameters
 from sesa_env.errors import ConfigError
 
@@ -22,6 +22,17 @@ def test_what_is_missing_is_told():
     told = "\n".join(dry_run(experiment_of("paper", "somebody/Model-4B", "no/such/directory")))
     assert "world flashrag: MISSING:" in told
     assert "model somebody/Model-4B: not on this machine" in told
+
+
+def test_a_packaged_model_is_trained_from_its_warm_start_with_its_own_profile(tmp_path, monkeypatch):
+    monkeypatch.setenv("SESA_CACHE", str(tmp_path))
+    experiment = experiment_of("quick", "smollm2")
+    told = list(dry_run(experiment))
+    assert any(line.startswith("  model smollm2-warm: MISSING: smollm2 does not know the game's protocol") for line in told)
+    assert told[-1] == "  not known: the model's size is neither here nor in its name"
+    for cell in experiment.cells():
+        made = training_config(cell)
+        assert (made.model, made.rules.group_size, made.questions.hops) == ("smollm2-warm", 4, (1, 0, 0))
 
 
 def test_memory_is_compared_with_what_is_there(monkeypatch):
