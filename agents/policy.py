@@ -208,7 +208,8 @@ def load_policy(name: str, config: ModelConfig | None = None) -> Policy:
 
     Args:
         name: "tiny" (0.5 million parameters, its warm start comes with the project), "smollm2" (after
-            `sesa models get smollm2`), the path of a transformers directory, or the id of a model on the Hugging Face hub.
+            `sesa models get smollm2`), "smollm2-warm" (after `python -m agents.warmstart --for smollm2`), the path
+            of a transformers directory, or the id of a model on the Hugging Face hub.
         config: how to load it.
 
     Returns:

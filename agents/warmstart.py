@@ -354,16 +354,17 @@ def make(settings: WarmStart, out: Path, config: ModelConfig | None = None) -> P
         ConfigError: there is something else in `out`, or what `Training` raises.
     """
     before = out.with_name(f"{out.name}.before")
-    if settings.began_with is not None:
+    earlier = settings.began_with
+    if earlier is not None:
         settings = replace(settings, model=str(before))
-    if out.exists():
-        if replace(settings_of(out), model=settings.model) != settings:
-            raise ConfigError(f"{out} is a warm start with other settings; remove it, or give another directory")
-    else:
-        if settings.began_with is not None:
-            make(settings.began_with, before, config)
+    if not out.exists():
+        if earlier is not None:
+            make(earlier, before, config)
         Training(settings, out, config).run()
-    shutil.rmtree(before, ignore_errors=True)
+    elif replace(settings_of(out), model=settings.model) != settings:
+        raise ConfigError(f"{out} is a warm start with other settings; remove it, or give another directory")
+    if earlier is not None:
+        shutil.rmtree(before, ignore_errors=True)
     return out
 
 

@@ -119,8 +119,8 @@ PRESETS: Mapping[str, Overrides] = {
 """Overrides of `RunConfig` by the preset's name."""
 
 _SMALL_LLM: Overrides = {
-    # An update has 16 rollouts and takes half a minute of a core: a world in which some hundred can teach something. A relation
-    # is stated in one way, few of them are common, and the one-hop questions are posed that such a start policy can do.
+    # An update has 16 rollouts and takes half a minute of a core, so this is a world in which a hundred teach something:
+    # relations are stated in one way, few are common, and the one-hop questions are posed that the start policy can do.
     "world_options": {"relations": 40, "phrasings": 1, "zipf": 0.7},
     "questions": {"per_update": 4, "hops": (1, 0, 0)},
     "rules": {"group_size": 4},
