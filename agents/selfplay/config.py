@@ -71,7 +71,10 @@ class QuestionConfig:
     """Steps that a question is remembered for; 0 looks for duplicates within the batch only."""
     repetition_penalty: float = 0.0
     """Taken from a valid question's reward in proportion to the share of the batch's other proposals that are valid questions
-    of its family; never below `rules.reward.invalid`."""
+    like it; never below `rules.reward.invalid`."""
+    repetition: str = "wording"
+    """What makes them alike: their "kind" (`families.kind_of`), as every preset has it, or their "wording", as runs had it
+    whose configurations do not say."""
     baseline: str = "batch"
     """What the Challenger's reward is compared with: "batch", rollouts of as many "hops", or of the same "target". The last two
     make its learner's baseline the group's mean."""
@@ -82,6 +85,7 @@ class QuestionConfig:
         """Refuses values that no step can be made of."""
         _choice("questions.source", self.source, SOURCES)
         _choice("questions.baseline", self.baseline, BASELINES)
+        _choice("questions.repetition", self.repetition, ("kind", "wording"))
         for name, least in (("per_update", 1), ("fixed", 1), ("pool_reset", 0), ("duplicate_steps", 0), ("per_target", 1)):
             _at_least(f"questions.{name}", getattr(self, name), least)
         if min(self.hops, default=0) < 0 or not any(self.hops):

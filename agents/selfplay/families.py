@@ -2,10 +2,11 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from sesa_env.memory.card import question_key
 from sesa_env.types import Question
+from sesa_env.worlds import World
 
 
 def same_key(question: Question) -> str:
@@ -19,16 +20,35 @@ def same_key(question: Question) -> str:
     return question_key(question.text)
 
 
-def family(question: Question) -> str:
-    """Returns the kind of a question: its wording with the names taken out, without the opening phrase before a comma.
+def kind_of(world: World, question: Question) -> str:
+    """Returns the kind of a question: what it asks about, whoever it is asked about and however it is worded.
 
-    Questions without known names are of the kind that the verifier gave them, or of their number of hops.
+    In MiniWiki that is its form and the relations that it chains, in order. Elsewhere it is its wording with the names that
+    the verifier knows taken out, without the opening phrase before a comma; without known names the kind that the verifier
+    gave it, or its number of hops.
+    """
+    needs = None if world.graph is None else world.graph.needs(question.text)
+    if needs is not None:
+        return " ".join((question.family, *(str(need.rank) for need in needs)))
+    if not question.entities:
+        return question.family or f"{question.hops} hops"
+    return _without_names(question, question.text.lower(), str.lower)
+
+
+def wording_of(question: Question) -> str:
+    """Returns a question as it reads, with its names taken out where they are spelt as the verifier spells them.
+
+    A Challenger that writes in lower case keeps its names, so that two of its questions share a wording only where they ask
+    for the same thing. Runs were made with this before `kind_of` was (`questions.repetition`).
     """
     if not question.entities:
         return question.family or f"{question.hops} hops"
-    text = question.text
+    return _without_names(question, question.text, str)
+
+
+def _without_names(question: Question, text: str, spelt: Callable[[str], str]) -> str:
     for name in sorted(question.entities, key=len, reverse=True):
-        text = text.replace(name, "_")
+        text = text.replace(spelt(name), "_")
     return " ".join(text.lower().rpartition(", ")[2].split())
 
 

@@ -5,23 +5,31 @@ from collections.abc import Sequence
 from agents.learner import Sample
 from agents.policy import Policy
 from agents.selfplay.config import RunConfig
-from agents.selfplay.families import family, repetition
+from agents.selfplay.families import kind_of, repetition, wording_of
 from agents.selfplay.posing import DUPLICATE, Proposal
 from agents.selfplay.solving import Solved, without_cards
 from sesa_env.rewards import challenger_reward
 from sesa_env.worlds import World
 
 
-def challenger_rewards(proposals: Sequence[Proposal], solved: Sequence[Solved], config: RunConfig) -> list[float | None]:
+def challenger_rewards(
+    world: World, proposals: Sequence[Proposal], solved: Sequence[Solved], config: RunConfig
+) -> list[float | None]:
     """Rewards each Challenger rollout.
+
+    Args:
+        world: where the questions were posed.
+        proposals: the rollouts.
+        solved: the questions that were solved, the valid proposals among them.
+        config: the run's.
 
     Returns:
         For each proposal what the game gave it, and for a valid question the shaped reward of its solve rate, less the
-        penalty for repeating a family of the batch, which never takes it below an invalid question's reward, or the
+        penalty for repeating others of the batch, which never takes it below an invalid question's reward, or the
         duplicate's reward. None where nothing can be said: a search failed, or all attempts at the question are void.
     """
     rates = {item.slot.proposal: item.solve_rate for item in solved if item.slot.proposal is not None}
-    repeated = _repetition(proposals)
+    repeated = _repetition(world, proposals, config.questions.repetition)
     return [_reward(item, rates.get(place), repeated.get(place, 0.0), config) for place, item in enumerate(proposals)]
 
 
@@ -39,10 +47,10 @@ def _reward(item: Proposal, rate: float | None, repeated: float, config: RunConf
     return item.earned + max(penalised, min(shaped, config.rules.reward.invalid))
 
 
-def _repetition(proposals: Sequence[Proposal]) -> dict[int, float]:
-    valid = [(place, family(item.posed.question)) for place, item in enumerate(proposals) if item.posed is not None]
-    shares = repetition([kind for _, kind in valid], len(proposals))
-    return {place: share for (place, _), share in zip(valid, shares, strict=True)}
+def _repetition(world: World, proposals: Sequence[Proposal], alike: str) -> dict[int, float]:
+    valid = {place: item.posed.question for place, item in enumerate(proposals) if item.posed is not None}
+    kinds = [kind_of(world, one) if alike == "kind" else wording_of(one) for one in valid.values()]
+    return dict(zip(valid, repetition(kinds, len(proposals)), strict=True))
 
 
 def challenger_samples(proposals: Sequence[Proposal], rewards: Sequence[float | None], config: RunConfig) -> list[Sample]:

@@ -18,7 +18,7 @@ SHOWN = (
     ("valid rate", "valid_rate", 1.0),
     ("informative groups", "informative_groups", None),
     ("hops", "hops", 3.0),
-    ("question families", "effective_families", None),
+    ("kinds of question", "effective_kinds", None),
     ("bank", "cards", None),
     ("Challenger's reward", "challenger_reward", None),
     ("Solver's reward", "solver_reward", None),

@@ -124,7 +124,7 @@ class SelfPlay:
             stats = self.keeper.bank.stats() if self.keeper else {}
         played = self._play(step, snapshot, clock)
         proposals, slots, cards, solved = played.proposals, played.slots, played.cards, played.solved
-        rewards = challenger_rewards(proposals, solved, self.config)
+        rewards = challenger_rewards(self.world, proposals, solved, self.config)
         with clock("learn"):
             learnt = self._learn(proposals, rewards, solved)
         if played.recovered is not None:
@@ -133,7 +133,7 @@ class SelfPlay:
             boundary = self._boundary(step, solved)
         row = {
             "step": step,
-            **(posing_row(proposals, slots, rewards) if proposals else {}),
+            **(posing_row(self.world, proposals, slots, rewards) if proposals else {}),
             **solving_row(solved, self.config),
             **learnt,
             **(memory_row(stats, cards, boundary) if self.keeper else {}),
@@ -305,7 +305,7 @@ class SelfPlay:
         groups = [group for item in solved if (group := item.group) is not None]
         report = mine(keeper.bank, groups, load_any_teacher(self.config.skills.teacher, self.world), self.config.skills.mined)
         return {
-            **(posing_row(proposals, slots, []) if proposals else {}),
+            **(posing_row(self.world, proposals, slots, []) if proposals else {}),
             **solving_row(solved, self.config),
             "failures": report.failures,
             "mined": len(report.added),

@@ -34,7 +34,14 @@ _QUICK: Overrides = {
     "rules": merged(asdict(QUICK_RULES), {"group_size": 6, "max_turns": 4, "max_searches": 3, "reward": {"invalid": -0.3}}),
     # The start policy's questions are valid one time in four: twice as many proposals as slots, and more of those it can do.
     # For a number of rollouts, many small updates teach the Solver more than few large ones, and cost little more.
-    "questions": {"per_update": 8, "proposals": 2, "hops": (3, 2, 1), "duplicate_reward": 0.0, "repetition_penalty": 1.0},
+    "questions": {
+        "per_update": 8,
+        "proposals": 2,
+        "hops": (3, 2, 1),
+        "duplicate_reward": 0.0,
+        "repetition_penalty": 1.0,
+        "repetition": "kind",
+    },
     # At 5e-4 the weights learn a world of 120 relations in 100 updates, faster than failures become cards. Without a bonus for
     # entropy, groups that all failed or all succeeded ask for no gradient and need not be scored.
     "solver": {

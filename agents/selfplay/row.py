@@ -10,18 +10,21 @@ import torch
 
 from agents.rollout import Rollout
 from agents.selfplay.config import RunConfig
-from agents.selfplay.families import effective_number, family
+from agents.selfplay.families import effective_number, kind_of
 from agents.selfplay.held_out import HELD_OUT
 from agents.selfplay.keeper import Boundary
 from agents.selfplay.posing import DUPLICATE, Proposal, Slot
 from agents.selfplay.solving import Solved
 from sesa_env.memory.base import CardHit
 from sesa_env.validity import REJECT_REASONS
+from sesa_env.worlds import World
 
 _DIGITS = 10  # far below what differs between two steps, far above what JSON would cost
 
 
-def posing_row(proposals: Sequence[Proposal], slots: Sequence[Slot], rewards: Sequence[float | None]) -> dict[str, Any]:
+def posing_row(
+    world: World, proposals: Sequence[Proposal], slots: Sequence[Slot], rewards: Sequence[float | None]
+) -> dict[str, Any]:
     """Says what the Challenger posed, and what fills the batch."""
     reasons = Counter(item.reason for item in proposals if item.reason)
     posed = [item.posed.question for item in proposals if item.posed is not None]
@@ -36,7 +39,7 @@ def posing_row(proposals: Sequence[Proposal], slots: Sequence[Slot], rewards: Se
         "ready": sum(slot.ready for slot in slots),
         "hops_asked": _mean([item.target.hops for item in proposals]),
         "hops_posed": _mean([question.hops for question in posed]),
-        "effective_families": _rounded(effective_number(map(family, posed))),
+        "effective_kinds": _rounded(effective_number(kind_of(world, question) for question in posed)),
         "challenger_reward": _mean(known),
         "challenger_searches": sum(item.searches for item in proposals),
         **_tokens("challenger", [item.rollout for item in proposals]),

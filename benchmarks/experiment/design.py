@@ -68,7 +68,7 @@ class Study:
         for seed in self.seeds:
             for arm in self.arms:
                 model, updates = self.settings.get("model"), self.stages[-1]
-                config = configure(preset, arm, model=model, seed=seed, updates=updates, settings=[_QUIET, self.settings])
+                config = configure(preset, arm, model=model, seed=seed, updates=updates, settings=[_PINNED, self.settings])
                 yield Cell(
                     id=f"{self.name}-{arm}-s{seed}",
                     study=self.name,
@@ -179,7 +179,12 @@ class Experiment:
         return {**asdict(self), "cells": [asdict(cell) for cell in self.cells()]}
 
 
-_QUIET: Overrides = {"tensorboard": False}
+_PINNED: Overrides = {
+    "tensorboard": False,
+    # The trainings that are kept punished wordings, which a Challenger in lower case never repeats, and those that are to stand
+    # beside them do the same. By kinds it would be little more: of 6 valid questions of 16 nearly all are of different kinds.
+    "questions": {"repetition": "wording"},
+}
 
 ARMS = (
     "base", "ssp", "shaping-only", "sesa", "sesa-no-distillation", "sesa-no-shaping", "sesa-no-priming", "sesa-carryover",

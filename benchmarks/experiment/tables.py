@@ -307,7 +307,7 @@ def _coupling(results: Results) -> Table | None:
         {"bank": "its own, other draws (the null)", **_distances(coupling.seeds, coupled.null)},
         *(
             {"bank": label, **_distances(coupling.seeds, getattr(coupled, name)), **_beyond(coupled, name)}
-            for label, name in (("empty", "empty"), ("another run's", "other"))
+            for label, name in (("empty", "empty"), ("another run's", "other"), ("not gone on with: the start policy", "start"))
         ),
     )
     columns = (
@@ -319,8 +319,10 @@ def _coupling(results: Results) -> Table | None:
     )
     notes = (
         f"Runs of {coupling.arm} gone on with for {coupling.updates} updates; then each Challenger poses for the same "
-        f"{coupling.targets} targets. Numbers: Jensen-Shannon distance, times 100, of the kinds of question from those of the "
-        "run that goes on with its own bank. Columns are seeds; differences are paired by them.",
+        f"{coupling.targets} targets. Numbers: Jensen-Shannon distance, times 100, of the kinds of question (the relations "
+        "that they chain; invalid ones by their reason) from those of the run that goes on with its own bank. So few questions "
+        "of so many kinds are apart by chance, the null's as well; the start policy's tell how far training has moved them. "
+        "Columns are seeds; differences are paired by them.",
     )
     return Table("coupling", "Coupling: does the bank move what the Challenger asks?", columns, (rows,), notes)
 

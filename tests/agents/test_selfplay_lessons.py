@@ -7,11 +7,13 @@ import pytest
 
 pytest.importorskip("torch")
 
+from agents.demonstrations import QUICK_WORLD
 from agents.judge import Judgement
 from agents.objective import advantages
 from agents.rollout import Rollout, Sampling
 from agents.selfplay.compositions import is_composed_apart
 from agents.selfplay.config import QuestionConfig, RoleConfig, RunConfig, SkillConfig
+from agents.selfplay.families import kind_of
 from agents.selfplay.held_out import HELD_OUT, is_held_out, mark_held_out
 from agents.selfplay.judging import judged
 from agents.selfplay.lessons import carry_over_samples, challenger_rewards, challenger_samples, solver_samples
@@ -85,7 +87,7 @@ def test_valid_invalid_duplicate_and_untold_questions_each_have_their_reward():
     ]
     answers = played(proposals, attempt(True), attempt())
     void = solved(Slot(proposals[4].posed, 4), attempt(failed=1), attempt(failed=1))
-    rewards = challenger_rewards(proposals, [*answers[:-1], void], config(duplicate_reward=-0.2))
+    rewards = challenger_rewards(toy_world(), proposals, [*answers[:-1], void], config(duplicate_reward=-0.2))
     assert rewards == [1.0, -0.3, pytest.approx(-0.3), None, None]
     samples = challenger_samples(proposals, rewards, config())
     assert [sample.reward for sample in samples] == rewards[:3]
@@ -97,14 +99,31 @@ def test_void_attempts_take_no_part_in_the_solve_rate_or_the_loss():
     assert answers[0].solve_rate == pytest.approx(2 / 3)
     assert len(answers[0].group.attempts) == 3
     assert [sample.reward for sample in solver_samples(answers)] == [1.0, 1.0, 0.0]
-    assert challenger_rewards(proposals, answers, config()) == [pytest.approx(4 * 2 / 9)]
+    assert challenger_rewards(toy_world(), proposals, answers, config()) == [pytest.approx(4 * 2 / 9)]
 
 
 def test_repetition_costs_in_proportion():
     proposals = [proposal("a"), proposal("b"), proposal(reason="words")]
-    rewards = challenger_rewards(proposals, played(proposals, attempt(True), attempt()), config(repetition_penalty=0.5))
+    rewards = challenger_rewards(
+        toy_world(), proposals, played(proposals, attempt(True), attempt()), config(repetition_penalty=0.5)
+    )
     # Both valid ones are of the family "1 hops": each repeats one of two others.
     assert rewards == [0.75, 0.75, 0.0]
+
+
+def test_repetition_is_of_kinds_or_of_wordings():
+    world = make_world("miniwiki", seed=1000, **QUICK_WORLD)
+    found = {}
+    for one in world.graph.questions(200, split="train", families={"single": 1.0}):
+        found.setdefault(kind_of(world, one), []).append(replace(one, text=one.text.lower()))
+    proposals = [replace(proposal("a"), posed=Posed(one)) for one in max(found.values(), key=len)[:3]]
+    answers = played(proposals, attempt(True), attempt())
+    rewards = {
+        how: challenger_rewards(world, proposals, answers, config(repetition_penalty=0.5, repetition=how))
+        for how in ("kind", "wording")
+    }
+    assert rewards == {"kind": [0.5] * 3, "wording": [1.0] * 3}
+    assert posing_row(world, proposals, [], [])["effective_kinds"] == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(("right", "shaped"), [(0, -0.1), (1, 1.0), (2, -0.1)])
@@ -113,7 +132,7 @@ def test_few_valid_questions_of_one_family_earn_more_than_invalid_ones(right, sh
     invalid = settings.rules.reward.invalid
     proposals = [proposal("a"), proposal("b"), *(proposal(reason="words", earned=invalid) for _ in range(14))]
     answers = played(proposals, attempt(right > 0), attempt(right > 1))
-    rewards = challenger_rewards(proposals, answers, settings)
+    rewards = challenger_rewards(toy_world(), proposals, answers, settings)
     assert rewards[:2] == [pytest.approx(shaped - 1 / 15)] * 2
     assert min(rewards[:2]) > invalid == rewards[2]
 
@@ -121,9 +140,9 @@ def test_few_valid_questions_of_one_family_earn_more_than_invalid_ones(right, sh
 def test_the_penalty_takes_no_valid_question_below_an_invalid_one():
     proposals = [proposal(name) for name in "abcd"]
     unsolved = played(proposals, attempt(), attempt())
-    assert challenger_rewards(proposals, unsolved, configure("quick")) == [-0.3] * 4
+    assert challenger_rewards(toy_world(), proposals, unsolved, configure("quick")) == [-0.3] * 4
     # At an invalid question's 0 the bell's own -0.1 stays.
-    assert challenger_rewards(proposals, unsolved, config(repetition_penalty=1.0)) == [-0.1] * 4
+    assert challenger_rewards(toy_world(), proposals, unsolved, config(repetition_penalty=1.0)) == [-0.1] * 4
 
 
 @pytest.mark.parametrize(
@@ -279,8 +298,8 @@ def test_a_question_about_the_test_half_is_refused_and_earns_what_an_invalid_one
     first, second = mark_held_out(world, settings, proposals)
     assert (first.posed, first.reason, first.earned) == (None, HELD_OUT, pytest.approx(-0.4))
     assert second == proposals[1]
-    assert challenger_rewards([first, second], [], settings) == [pytest.approx(-0.4), None]
-    assert posing_row([first, second], [], [])["rejected"][HELD_OUT] == 1
+    assert challenger_rewards(toy_world(), [first, second], [], settings) == [pytest.approx(-0.4), None]
+    assert posing_row(toy_world(), [first, second], [], [])["rejected"][HELD_OUT] == 1
 
 
 def test_a_share_of_the_compositions_is_held_out_the_same_in_every_run_of_a_world():

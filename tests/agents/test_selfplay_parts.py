@@ -4,14 +4,16 @@ import io
 import json
 import logging
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
+from agents.demonstrations import QUICK_WORLD
 from agents.selfplay.config import GuardConfig, SkillConfig
 from agents.selfplay.draws import Stream, generator, in_turn, seeds
-from agents.selfplay.families import effective_number, family, repetition, same_key
+from agents.selfplay.families import effective_number, kind_of, repetition, same_key, wording_of
 from agents.selfplay.guard import CollapseError, ValidRate
 from agents.selfplay.live import LiveView, plain_line, rejected, sparkline
 from agents.selfplay.metrics import METRICS, MetricsFile, read_metrics, reproducible, scalars
@@ -21,6 +23,8 @@ from agents.selfplay.skillrl import WeakCategories, category
 from sesa_env.errors import StoreError
 from sesa_env.memory.base import Failure
 from sesa_env.types import Attempt, Group, Passage, Question
+from sesa_env.worlds import make_world
+from tests.toy import toy_world
 
 
 def question(text, entities=(), evidence=("p1",), answer="Corin", **fields):
@@ -93,11 +97,35 @@ def test_questions_are_the_same_by_what_they_ask_where_that_is_known():
     assert same_key(question("Who is it?")) != same_key(question("Who was it?"))
 
 
-def test_a_family_is_the_wording_without_names_and_opening():
+@pytest.mark.parametrize("spelt", [str, str.lower, str.upper])
+def test_a_kind_is_the_wording_without_names_and_opening_however_they_are_spelt(spelt):
+    world = toy_world()
+    assert (
+        kind_of(world, question(spelt("Frankly, who is the spouse of Alda Wern?"), ("Alda Wern",))) == "who is the spouse of _?"
+    )
+    assert kind_of(world, question("Who?", family="bridge")) == "bridge"
+    assert kind_of(world, question("Who?", hops=2)) == "2 hops"
+
+
+def test_in_miniwiki_a_kind_is_the_form_and_its_relations():
+    world = make_world("miniwiki", seed=1000, **QUICK_WORLD)
+    kinds = {}
+    for one in world.graph.questions(300, split="train"):
+        ranks = [need.rank for need in world.graph.needs(one.text)]
+        kinds.setdefault(kind_of(world, one), []).append(one)
+        assert kind_of(world, one) == " ".join([one.family, *map(str, ranks)])
+        for spelt in (str.lower, str.upper):
+            assert kind_of(world, replace(one, text=spelt(one.text))) == kind_of(world, one)
+    many = max(kinds.values(), key=len)
+    assert len({one.text for one in many}) == len(many) > 5
+
+
+def test_a_wording_keeps_names_that_are_spelt_another_way():
     one = question("Frankly, who is the spouse of Alda Wern?", ("Alda Wern",))
-    assert family(one) == "who is the spouse of _?"
-    assert family(question("Who?", family="bridge")) == "bridge"
-    assert family(question("Who?", hops=2)) == "2 hops"
+    assert wording_of(one) == "who is the spouse of _?"
+    assert wording_of(replace(one, text=one.text.lower())) == "who is the spouse of alda wern?"
+    assert wording_of(question("Who?", family="bridge")) == "bridge"
+    assert wording_of(question("Who?", hops=2)) == "2 hops"
 
 
 def test_diversity_and_repetition():

@@ -19,7 +19,7 @@ _POINTS = 100  # of a curve of training, at most
 METRICS: Mapping[str, str] = {
     "valid_rate": "Challenger: valid share of what it proposed",
     "hops_posed": "Challenger: hops of valid questions",
-    "effective_families": "Challenger: effective number of question families",
+    "effective_kinds": "Challenger: effective number of kinds of question",
     "challenger_reward": "Challenger: mean reward",
     "challenger_entropy": "Challenger: entropy",
     "challenger_grad_norm": "Challenger: gradient norm",

@@ -29,7 +29,8 @@ def test_distances_by_hand():
 
 
 def test_what_an_exchanged_bank_moves_is_beyond_chance_or_not():
-    moved = Coupled(null=(0.2, 0.22, 0.21, 0.19), empty=(0.4, 0.43, 0.4, 0.41), other=(0.21, 0.2, 0.22, 0.18))
+    far, near = (0.4, 0.43, 0.4, 0.41), (0.21, 0.2, 0.22, 0.18)
+    moved = Coupled(null=(0.2, 0.22, 0.21, 0.19), empty=far, other=near, start=far)
     assert moved.beyond_null("empty").low > 0
     assert moved.beyond_null("other").low < 0 < moved.beyond_null("other").high
 
@@ -37,11 +38,11 @@ def test_what_an_exchanged_bank_moves_is_beyond_chance_or_not():
 def test_each_run_has_two_continuations_of_its_own_one_empty_and_one_of_another():
     coupling = Coupling("main", "sesa", (4, 5), 3, 10)
     found = branches(coupling, {("main", "sesa", seed): f"cell-{seed}" for seed in (4, 5)})
-    assert [(one.seed, one.bank, one.donor) for one in found[:4]] == [
-        (4, "own", "cell-5"), (4, "own", "cell-5"), (4, "empty", "cell-5"), (4, "other", "cell-5"),
+    assert [(one.seed, one.bank, one.donor) for one in found[:5]] == [
+        (4, "own", "cell-5"), (4, "own", "cell-5"), (4, "empty", "cell-5"), (4, "other", "cell-5"), (4, "start", "cell-5"),
     ]  # fmt: skip
     assert found[-1].donor == "cell-4"
-    assert len({one.draws for one in found}) == len({one.id for one in found}) == 8
+    assert len({one.draws for one in found}) == len({one.id for one in found}) == 10
 
 
 @pytest.fixture(scope="module")
@@ -92,5 +93,6 @@ def test_branches_are_trained_and_measured(parent):
         assert not is_branched(parent, one)
         train_branch({**one.__dict__}, str(parent))
         assert is_branched(parent, one)
+    assert not run_directory(parent, found[-1].id).exists()  # the start policy is asked, and not trained
     coupled = measure(coupling, parent, found)
-    assert all(0 <= value <= 1 for value in (*coupled.null, *coupled.empty, *coupled.other))
+    assert all(0 <= value <= 1 for value in (*coupled.null, *coupled.empty, *coupled.other, *coupled.start))
