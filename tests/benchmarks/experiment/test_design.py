@@ -86,8 +86,8 @@ def test_settings_go_over_every_training_and_what_tells_arms_apart_stays():
     ("preset", "setting", "said"),
     [
         ("small", "updates=3", "--set updates: expected a field that the experiment leaves open"),
-        ("small", "skills.enabled=false", "would be the same training as main-"),
-        ("small", "world_options.relations=50", "tail-10-.* would be the same training as "),
+        ("three-worlds", "skills.enabled=false", "main-sesa-s30 would be the same training as main-shaping-only-s30"),
+        ("small", "world_options.relations=50", "tail-120-base-s40 would be the same training as tail-10-base-s40"),
         ("quick", "skills.colour=1", "'colour' is not known"),
     ],
 )
@@ -104,7 +104,7 @@ def test_other_settings_or_another_judge_are_another_experiment(other, tmp_path)
     plain = experiment_of("quick")
     write_design(tmp_path, plain.to_json())
     require_experiment(tmp_path, plain)
-    with pytest.raises(ConfigError, match="holds another experiment: .*openai:a@"):
+    with pytest.raises(ConfigError, match=r"holds another experiment: .*openai:a@"):
         require_experiment(tmp_path, experiment_of("quick", **other))
     write_design(tmp_path / "other", experiment_of("quick", **other).to_json())
     require_experiment(tmp_path / "other", experiment_of("quick", **other))

@@ -46,6 +46,7 @@ def test_memory_is_compared_with_what_is_there(monkeypatch):
 
 
 MODEL = "openai:somebody@http://localhost:1/v1"
+TARGETS = {"world_options": {"targets": "FILE"}}
 
 
 @pytest.mark.parametrize(
@@ -53,11 +54,11 @@ MODEL = "openai:somebody@http://localhost:1/v1"
     [
         ([], "", ["targets", "the teacher hindsight", "nobody judges in training", "nobody judges evaluations"]),
         (
-            [{"world_options": {"targets": "FILE"}}, {"judge": MODEL}],
+            [TARGETS, {"judge": MODEL}],
             "",
             ["the teacher hindsight", "nobody judges evaluations"],
         ),
-        ([{"world_options": {"targets": "FILE"}}, {"judge": MODEL}, {"skills": {"teacher": MODEL}}], MODEL, []),
+        ([TARGETS, {"judge": MODEL}, {"skills": {"teacher": MODEL}}], MODEL, []),
     ],
 )
 def test_what_is_not_the_papers_is_told(settings, judge, missing):
