@@ -160,12 +160,12 @@ def make_config(
         data=data,
         arms=tuple(_with_bank(arm, suite) for arm in arms),
         seeds=tuple(range(seeds or scale.seeds)),
-        questions={name: _count(name, scale, questions) for name in BENCHMARKS},
+        questions=question_counts(preset, questions),
         world_size=scale.world_size,
         loop_steps=scale.loop_steps,
         loop_questions=scale.loop_questions,
         shard=scale.shard,
-        judge=_checked_judge(judge),
+        judge=checked_judge(judge),
     )
 
 
@@ -208,12 +208,12 @@ def make_trained_config(
         data=world["options"].get("data", ""),
         arms=(*start, *(Arm(name, TRAINED, banks[name]) for name in names)),
         seeds=tuple(sorted({run.seed for run in runs})),
-        questions={name: _count(name, scale, questions) for name in BENCHMARKS},
+        questions=question_counts(preset, questions),
         world_size=world["options"].get("size", 0),
         loop_steps=0,
         loop_questions=0,
         shard=scale.shard,
-        judge=_checked_judge(judge),
+        judge=checked_judge(judge),
         controls=_checked(controls or {}),
         trained=runs,
     )
@@ -231,8 +231,12 @@ def _check_counts(seeds: int | None, questions: int | None) -> None:
             raise ConfigError(f"{option} must be at least 1, but is {number}")
 
 
-def _checked_judge(name: str) -> str:
-    """Refuses what names no model before anything has run."""
+def checked_judge(name: str) -> str:
+    """Returns the name of a judge, "" for none.
+
+    Raises:
+        ConfigError: it names no model.
+    """
     if name and endpoint(name) is None and local_model(name) is None:
         raise ConfigError(f"--judge {name!r}: expected openai:MODEL@URL or model:NAME_OR_DIR")
     return name
@@ -258,6 +262,20 @@ def _usual_bank(player: str) -> str:
     if sb3_agent(player) is not None:
         return ARMS["skilled"].bank
     return "seeds" if names_model(player) else "loop"
+
+
+def question_counts(preset: str, limit: int | None = None) -> dict[str, int]:
+    """Returns how many questions are asked of each benchmark, at most.
+
+    Args:
+        preset: a name in `PRESETS`.
+        limit: as many of each; None for the preset's number.
+
+    Raises:
+        ConfigError: there is no such preset.
+    """
+    scale = choose("preset", preset, PRESETS)
+    return {name: _count(name, scale, limit) for name in BENCHMARKS}
 
 
 def _count(benchmark: str, scale: Preset, limit: int | None) -> int:

@@ -110,7 +110,16 @@ def _time_questions(config: RunConfig, playing: Contender, sample: list[Question
 def default_workers(config: RunConfig) -> int:
     """Returns one process a core; one in all where models share an accelerator, since each process would load its own."""
     names = [config.judge, *(each.player for each in contenders(config))]
-    if any(local_model(name) for name in names):
+    return workers_here(models=any(local_model(name) for name in names))
+
+
+def workers_here(*, models: bool) -> int:
+    """Returns one process a core; one in all where there is an accelerator.
+
+    Args:
+        models: whether processes load models that would take it.
+    """
+    if models:
         import torch
 
         if torch.cuda.is_available():

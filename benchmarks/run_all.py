@@ -8,7 +8,6 @@ python benchmarks/run_all.py --suite flashrag --data DIR  the real benchmarks
 
 import argparse
 import json
-import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -31,7 +30,14 @@ from benchmarks.config import PRESETS, RunConfig, make_config, make_trained_conf
 from benchmarks.directory import begin, check_directory  # noqa: E402 - comes after limit_threads
 from benchmarks.evaluation import run_plan  # noqa: E402 - comes after limit_threads
 from benchmarks.plan import make_plan  # noqa: E402 - comes after limit_threads
-from benchmarks.preflight import check, default_workers, estimate_seconds, require_extras, require_training  # noqa: E402 - comes after limit_threads
+from benchmarks.preflight import (  # noqa: E402 - comes after limit_threads
+    check,
+    default_workers,
+    estimate_seconds,
+    require_extras,
+    require_training,
+    workers_here,
+)
 from benchmarks.progress import print_outcome, print_plan, print_tables, progress_bars  # noqa: E402 - comes after limit_threads
 from benchmarks.suites import SUITES  # noqa: E402 - comes after limit_threads
 from benchmarks.trained import read_runs  # noqa: E402 - comes after limit_threads
@@ -71,6 +77,10 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--model", metavar="MODEL", help="the experiment's start policy: tiny, smollm2, a directory or a hub id"
     )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="FIELD=JSON", dest="settings",
+        help="any field of the experiment's trainings that its design leaves open, for example skills.teacher=openai:MODEL@URL",
+    )  # fmt: skip
     parser.add_argument("--dry-run", action="store_true", help="print the experiment's plan, needs and cost, and do nothing")
     parser.add_argument(
         "--seeds",
@@ -125,8 +135,10 @@ def run(options: argparse.Namespace) -> None:
     if is_experiment(options):
         run_experiment(options)
         return
-    if options.model or options.dry_run or options.so_far:
-        raise ConfigError("--model, --dry-run and --so-far are the experiment's; leave them out beside --arms and --trained")
+    if options.model or options.settings or options.dry_run or options.so_far:
+        raise ConfigError(
+            "--model, --set, --dry-run and --so-far are the experiment's; leave them out beside --arms and --trained"
+        )
     config = _config(options)
     root = _directory(options)
     if options.resume:
@@ -163,15 +175,19 @@ def run_experiment(options: argparse.Namespace) -> None:
     Raises:
         SesaError: as `run`.
     """
-    for name in ("questions", "judge", "model_options", "sampling"):
+    instead = {
+        "questions": "it is the preset's",
+        "model_options": "say --set policy.FIELD",
+        "sampling": "say --set solver.sampling.FIELD",
+    }
+    for name, other in instead.items():
         if getattr(options, name):
-            raise ConfigError(
-                f"--{name.replace('_', '-')}: expected with --arms or --trained; the experiment is the preset's; got it alone"
-            )
+            raise ConfigError(f"--{name.replace('_', '-')}: expected with --arms or --trained; for the experiment {other}")
     if (options.suite == "flashrag") != bool(options.data):
         raise ConfigError("--suite flashrag needs --data DIR, and --data takes no other suite")
     require_training()
-    from benchmarks.experiment.design import experiment_of  # loads torch: only when there is something to train
+    from agents.selfplay.presets import parse_setting  # loads torch: only when there is something to train
+    from benchmarks.experiment.design import experiment_of, takes_accelerator
     from benchmarks.experiment.dry_run import dry_run
     from benchmarks.experiment.outcome import write_outcome
     from benchmarks.experiment.run import run_experiment as carry_out
@@ -179,7 +195,8 @@ def run_experiment(options: argparse.Namespace) -> None:
     if options.seeds is not None and options.seeds < 1:
         raise ConfigError(f"--seeds must be at least 1, but is {options.seeds}")
     data = options.data and str(Path(options.data).resolve())
-    experiment = experiment_of(options.preset, options.model, data, options.seeds)
+    settings = [parse_setting(text) for text in options.settings]
+    experiment = experiment_of(options.preset, options.model, data, options.seeds, settings, options.judge)
     if options.dry_run:
         for line in dry_run(experiment):
             sys.stdout.write(f"{line}\n")
@@ -193,7 +210,8 @@ def run_experiment(options: argparse.Namespace) -> None:
         return
     if options.resume:
         require_run(root)
-    carry_out(experiment, root, options.workers or os.cpu_count() or 1, resume=options.resume)
+    workers = options.workers or workers_here(models=takes_accelerator(experiment))
+    carry_out(experiment, root, workers, resume=options.resume)
     print_tables(root, write_outcome(experiment, root))
 
 

@@ -40,7 +40,7 @@ def make_tables(scores: Scores, comparisons: Sequence[Comparison], suite: Suite,
     about = f"Mean over {seeds} seeds." if seeds > 1 else "One seed."
     return [
         main_table(scores, suite, about),
-        *_judged_tables(scores, suite, about, seeds),
+        *judged_tables(scores, suite, about, seeds),
         _score_table(scores, suite, "f1", "main_f1", "Token F1 over all gold aliases, percent", about),
         _difference_table(comparisons, suite, seeds),
         _search_table(scores, suite, about),
@@ -65,8 +65,15 @@ def main_table(scores: Scores, suite: Suite, about: str) -> Table:
     return Table(ours.name, ours.caption, ours.columns, (*ours.groups, paper), (*ours.notes, PAPER_NOTE))
 
 
-def _judged_tables(scores: Scores, suite: Suite, about: str, seeds: int) -> list[Table]:
-    """The scores with the judge's verdicts, and what they change; nothing without a judge."""
+def judged_tables(scores: Scores, suite: Suite, about: str, seeds: int) -> list[Table]:
+    """Makes the tables of the scores with a judge's verdicts, and of what the bank changes by them; none without a judge.
+
+    Args:
+        scores: a run's scores.
+        suite: names the benchmarks.
+        about: a sentence on the seeds.
+        seeds: how many.
+    """
     if not scores.judged:
         return []
     table = _score_table(scores, suite, JUDGED, "main_judged", "Exact match, or judged right on a miss, percent", about)

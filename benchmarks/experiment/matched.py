@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from agents.selfplay.metrics import read_bootstrap, read_metrics
-from benchmarks.experiment.cells import EVALUATIONS, evaluate
+from benchmarks.experiment.cells import EVALUATIONS, evaluate, is_waiting
 from benchmarks.experiment.costs import spent
 from benchmarks.experiment.design import Study
 from benchmarks.experiment.training import FOLDER, keep_run, matched_directory, run_directory, stage_directory
 from benchmarks.records import write_json
 from benchmarks.trained import read_run
 
-_STRIDE = 5
+STRIDE = 5
 """Updates between two looks at the tokens."""
 
 
@@ -39,6 +39,9 @@ class Match:
     questions: int
     """Held-out questions of each benchmark."""
 
+    judge: str | None = None
+    """As in `Study`."""
+
 
 def matches(study: Study, preset: str, source: Mapping[str, str]) -> list[Match]:
     """Lists the runs that a study goes on with.
@@ -50,7 +53,7 @@ def matches(study: Study, preset: str, source: Mapping[str, str]) -> list[Match]
     """
     cells = {(cell.arm, cell.seed): source[cell.id] for cell in study.cells(preset)}
     return [
-        Match(cells[arm, seed], name, cells[model, seed], study.stages[-1], study.questions)
+        Match(cells[arm, seed], name, cells[model, seed], study.stages[-1], study.questions, study.judge)
         for name, (arm, model) in study.matched.items()
         for seed in study.seeds
     ]
@@ -71,6 +74,11 @@ def is_matched(root: Path, one: Match) -> bool:
     return match_file(root, one).is_file()
 
 
+def is_settled_match(root: Path, one: Match) -> bool:
+    """Likewise, and whether no answer of it waits for a judge that could not be asked."""
+    return is_matched(root, one) and not is_waiting(match_directory(root, one))
+
+
 def finish_match(data: dict[str, Any], root: str) -> str:
     """Goes on with one run and evaluates it; a function for a worker process.
 
@@ -86,7 +94,7 @@ def finish_match(data: dict[str, Any], root: str) -> str:
     if not kept.is_dir():
         _go_on(run_directory(place, one.id), tokens(stage_directory(place, one.model, one.updates)))
         keep_run(run_directory(place, one.id), kept)
-    evaluate(replace(read_run(kept), arm=one.arm), match_directory(place, one), one.questions)
+    evaluate(replace(read_run(kept), arm=one.arm), match_directory(place, one), one.questions, judge=one.judge)
     write_json(match_file(place, one), spent(read_metrics(kept), read_bootstrap(kept)))
     return one.id
 
@@ -106,7 +114,7 @@ def _go_on(run: Path, wanted: float) -> None:
         train(replace(stored, updates=updates), run, resume=True, show=False)  # also finishes what a killed process began
         if tokens(run) >= wanted:
             return
-        updates += _STRIDE
+        updates += STRIDE
 
 
 def tokens(run: Path) -> float:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+from agents.names import public_name
 from benchmarks.environment import describe_environment
 from benchmarks.experiment.claims import Judged, judge_claims
 from benchmarks.experiment.design import Experiment, same_training
@@ -91,4 +92,12 @@ def _what(experiment: Experiment) -> str:
         "questions of each benchmark about what training held out."
         for study in experiment.studies
     ]
-    return "Everything was trained and evaluated by one command; `experiment.json` has the whole design.\n\n" + "\n".join(lines)
+    judge = experiment.studies[0].judge
+    judged = (
+        f" Answers that exact match refused were judged by `{public_name(judge)}`; tables of judged scores say what that "
+        "changes. Claims, figures and all other tables are of exact match."
+        if judge
+        else ""
+    )
+    made = f"Everything was trained and evaluated by one command; `experiment.json` has the whole design.{judged}"
+    return f"{made}\n\n" + "\n".join(lines)

@@ -11,10 +11,9 @@ import numpy as np
 from agents.selfplay.metrics import BOOTSTRAP
 from benchmarks.experiment.cells import PACKED_METRICS, evaluation_directory, read_evaluation
 from benchmarks.experiment.costs import spent
-from benchmarks.experiment.coupling import Coupled, measure
+from benchmarks.experiment.coupling import Coupled, branches_of, measure
 from benchmarks.experiment.design import TOOLED, Cell, Experiment, Study, same_training, training_config
 from benchmarks.experiment.matched import match_directory, match_file, matches
-from benchmarks.experiment.run import branches_of
 from benchmarks.experiment.training import stage_directory
 from benchmarks.records import Record, read_json, read_records
 from benchmarks.scores import Scores

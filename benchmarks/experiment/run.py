@@ -3,7 +3,7 @@
 import json
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,10 +11,11 @@ from typing import Any
 
 from benchmarks.config import differing_fields
 from benchmarks.engine import run_tasks
-from benchmarks.experiment.cells import done_updates, evaluation_directory, finish_cell, is_finished, read_evaluated
-from benchmarks.experiment.coupling import Branch, branches, is_branched, train_branch
+from benchmarks.experiment.amount import amount_of
+from benchmarks.experiment.cells import done_updates, evaluation_directory, finish_cell, is_settled, read_evaluated
+from benchmarks.experiment.coupling import branches_of, is_branched, train_branch
 from benchmarks.experiment.design import Cell, Experiment, Study, same_training, training_config
-from benchmarks.experiment.matched import finish_match, is_matched, matches
+from benchmarks.experiment.matched import finish_match, is_settled_match, matches
 from benchmarks.progress import Begin, progress_bars
 from benchmarks.records import dump, read_json, write_json
 from benchmarks.trained import check_runs
@@ -45,7 +46,7 @@ def run_experiment(experiment: Experiment, root: Path, workers: int, *, resume: 
         write_design(root, experiment.to_json())
     source = same_training(experiment.cells())
     cells = [cell for cell in experiment.cells() if source[cell.id] == cell.id]
-    _print_plan(experiment, root, cells, workers)
+    _print_plan(experiment, root, workers)
     with progress_bars() as bar:
         going = _Going(experiment, root, workers, bar, source)
         advance, finished = bar("Updates", sum(cell.stages[-1] for cell in cells)), bar("Cells", len(cells))
@@ -53,7 +54,7 @@ def run_experiment(experiment: Experiment, root: Path, workers: int, *, resume: 
             for study in experiment.studies:
                 for seed in study.seeds:
                     here = [cell for cell in cells if (cell.study, cell.seed) == (study.name, seed)]
-                    run_tasks(finish_cell, here, [is_finished(root, cell.id) for cell in here], root, workers, finished)
+                    run_tasks(finish_cell, here, [is_settled(root, cell) for cell in here], root, workers, finished)
                     going.match(replace(study, seeds=(seed,)))
                 check_budgets(study, experiment.training, root, source)
                 going.branch(study)
@@ -74,7 +75,9 @@ class _Going:
         found = matches(study, self.experiment.training, self.source)
         if found:
             advance = self.bar(f"Equal tokens, {study.name} {study.seeds[0]}", len(found))
-            run_tasks(finish_match, found, [is_matched(self.root, one) for one in found], self.root, self.workers, advance)
+            run_tasks(
+                finish_match, found, [is_settled_match(self.root, one) for one in found], self.root, self.workers, advance
+            )
 
     def branch(self, study: Study) -> None:
         """Goes on with the runs whose coupling is measured, if it is the study's."""
@@ -101,13 +104,6 @@ def check_budgets(study: Study, training: str, root: Path, source: Mapping[str, 
         place = evaluation_directory(root, source[cell.id], cell.stages[-1])
         runs.append(replace(read_evaluated(place), arm=cell.arm))
     check_runs(runs)
-
-
-def branches_of(experiment: Experiment, source: Mapping[str, str]) -> list[Branch]:
-    """Lists an experiment's branches; none where no coupling is measured."""
-    if experiment.coupling is None:
-        return []
-    return branches(experiment.coupling, {(cell.study, cell.arm, cell.seed): source[cell.id] for cell in experiment.cells()})
 
 
 def _check_directory(experiment: Experiment, root: Path, resume: bool) -> None:
@@ -170,15 +166,16 @@ def _but_seeds(design: Mapping[str, Any], shared: set[str]) -> dict[str, Any]:
     }
 
 
-def _print_plan(experiment: Experiment, root: Path, cells: Sequence[Cell], workers: int) -> None:
-    updates = sum(cell.stages[-1] for cell in cells)
+def _print_plan(experiment: Experiment, root: Path, workers: int) -> None:
+    amount = amount_of(experiment)
     lines = [
-        f"Experiment {experiment.name}: {len(cells)} trainings of {updates:,} updates in all, {workers} at a time",
+        f"Experiment {experiment.name}: {len(amount.cells)} trainings, {workers} at a time",
         *(
             f"  {study.name}: {study.title}; {len(study.arms)} arms, {len(study.seeds)} seeds, evaluated after "
             f"{', '.join(map(str, study.stages))} updates on {study.questions} questions a benchmark"
             for study in experiment.studies
         ),
+        *amount.told(),
         f"Directory: {root}; stop it at any time, and go on with --resume",
     ]
     sys.stdout.write("\n".join(lines) + "\n")

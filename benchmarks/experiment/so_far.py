@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.experiment.cells import is_finished
-from benchmarks.experiment.coupling import is_branched
+from benchmarks.experiment.coupling import branches_of, is_branched
 from benchmarks.experiment.design import MAIN, Experiment, Study, same_training
 from benchmarks.experiment.matched import is_matched, matches
 from benchmarks.experiment.outcome import write_outcome
-from benchmarks.experiment.run import branches_of, check_budgets, require_experiment
+from benchmarks.experiment.run import check_budgets, require_experiment
 from benchmarks.render import Table
 from sesa_env.errors import ConfigError
 

@@ -14,7 +14,7 @@ from benchmarks.experiment.results import Results, tooled_arm
 from benchmarks.render import Column, Row, Table
 from benchmarks.scores import Scores, Side
 from benchmarks.suites import SUITES
-from benchmarks.tables import main_table, paper_table
+from benchmarks.tables import judged_tables, main_table, paper_table
 
 CLAIMS_TABLE = "claims"
 """The name of the table of claims."""
@@ -65,6 +65,7 @@ _ROLES = {
 def experiment_tables(results: Results, judged: Sequence[Judged]) -> list[Table]:
     """Makes all tables that an experiment has the arms for, the claims first."""
     main = results.experiment.study(MAIN)
+    suite = SUITES[main.settings.get("world", "miniwiki")]
     about = (
         f"Mean over {len(main.seeds)} seeds, each a world of its own."
         if len(main.seeds) > 1
@@ -72,7 +73,8 @@ def experiment_tables(results: Results, judged: Sequence[Judged]) -> list[Table]
     )
     tables = [
         claims_table(judged) if judged else None,
-        main_table(results.scores(main), SUITES["miniwiki"], about),
+        main_table(results.scores(main), suite, about),
+        *judged_tables(results.scores(main), suite, about, len(main.seeds)),
         _worlds(results, main),
         _dual_path(results, main),
         _ablations(results, main),

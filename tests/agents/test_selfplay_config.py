@@ -6,10 +6,10 @@ import pytest
 
 pytest.importorskip("torch")
 
-from agents.selfplay.__main__ import default_directory, main, parse_setting
+from agents.selfplay.__main__ import default_directory, main
 from agents.selfplay.arms import ARMS, arm_overrides, before_training, budget, check_equal_budgets, merged, spent
 from agents.selfplay.config import GuardConfig, QuestionConfig, RunConfig, SkillConfig
-from agents.selfplay.presets import PRESETS, configure, profile_of
+from agents.selfplay.presets import PRESETS, configure, parse_setting, profile_of
 from sesa_env.errors import ConfigError
 from sesa_env.plain import build
 

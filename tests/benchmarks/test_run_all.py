@@ -227,9 +227,11 @@ def test_a_malformed_line_stops_the_run_before_it_starts(tmp_path):
         (["--suite", "flashrag"], "needs --data DIR"),
         (["--data", "somewhere", "--arms", "naive"], "takes no --data"),
         (["--data", "somewhere"], "--data takes no other suite"),
-        (["--model", "tiny", "--arms", "naive"], "--model, --dry-run and --so-far are the experiment's"),
-        (["--so-far", "--arms", "naive"], "--model, --dry-run and --so-far are the experiment's"),
-        (["--questions", "3"], "--questions: expected with --arms or --trained"),
+        (["--model", "tiny", "--arms", "naive"], "--model, --set, --dry-run and --so-far are the experiment's"),
+        (["--so-far", "--arms", "naive"], "--model, --set, --dry-run and --so-far are the experiment's"),
+        (["--set", "policy.dtype=bfloat16", "--arms", "naive"], "--set, --dry-run and --so-far are the experiment's"),
+        (["--questions", "3"], "--questions: expected with --arms or --trained; for the experiment it is the preset's"),
+        (["--model-options", '{"dtype": "bfloat16"}'], "for the experiment say --set policy.FIELD"),
         (["--arms", "nobody"], "unknown arm 'nobody'; choose from naive, skilled"),
         (["--arms", "me=tests.benchmarks.tiny:nobody@seeds"], "has no 'nobody'"),
         (["--arms", "me=naive@file:/no/such/bank.sqlite"], "there is no skill bank at /no/such/bank.sqlite"),
@@ -272,3 +274,32 @@ def test_the_experiment_says_which_extra_it_needs_or_which_presets_there_are(tmp
     ) in done.stderr
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_what_the_experiment_cannot_be_set_to_is_told_before_anything_is_made(tmp_path, capsys):
+    pytest.importorskip("peft", reason="the experiment needs the llm extra")
+    for given, said in (
+        (["--set", "colour"], "--set: expected FIELD=JSON"),
+        (["--set", "colour=1"], "'colour' is not known"),
+        (["--judge", "somebody"], "--judge 'somebody': expected openai:MODEL@URL"),
+    ):
+        assert main(["--preset", "smoke", *given, "--out", str(tmp_path / "out")]) == 2
+        assert said in capsys.readouterr().err
+        assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("given", "gpu", "expected"), [
+    ([], False, 7), ([], True, 1), (["--set", "policy.device=cpu"], True, 7), (["--workers", "2"], True, 2),
+    (["--set", "policy.device=cpu", "--judge", "model:tiny"], True, 1),
+])  # fmt: skip
+def test_trainings_on_an_accelerator_go_one_at_a_time(given, gpu, expected, tmp_path, monkeypatch):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("peft", reason="the experiment needs the llm extra")
+    asked = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu)
+    monkeypatch.setattr("os.cpu_count", lambda: 7)
+    monkeypatch.setattr("benchmarks.experiment.run.run_experiment", lambda made, root, workers, resume: asked.append(workers))
+    monkeypatch.setattr("benchmarks.experiment.outcome.write_outcome", lambda made, root: [])
+    monkeypatch.setattr("benchmarks.run_all.print_tables", lambda root, tables: None)
+    assert main(["--preset", "smoke", *given, "--out", str(tmp_path / "out")]) == 0
+    assert asked == [expected]

@@ -12,10 +12,10 @@ from agents.selfplay.metrics import BOOTSTRAP
 from agents.selfplay.posed import POSED
 from benchmarks.experiment.cells import FINISHED, evaluation_directory
 from benchmarks.experiment.costs import spent
-from benchmarks.experiment.coupling import KINDS_FILE
+from benchmarks.experiment.coupling import KINDS_FILE, branches_of
 from benchmarks.experiment.design import EXPERIMENTS, Cell, Experiment, Study, same_training, training_config
 from benchmarks.experiment.matched import match_directory, match_file, matches
-from benchmarks.experiment.run import CONFIG_FILE, branches_of
+from benchmarks.experiment.run import CONFIG_FILE
 from benchmarks.experiment.training import FOLDER, stage_directory
 from benchmarks.records import make_record, write_json, write_records
 from benchmarks.suites import BENCHMARKS, open_world, take_questions

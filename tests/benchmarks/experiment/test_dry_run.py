@@ -1,9 +1,13 @@
 """The dry run: nothing is written, what is missing is told, and the cost is arithmetic that can be checked."""
 
+from dataclasses import replace
+
 import pytest
 
 pytest.importorskip("torch", reason="needs the llm extra")
 
+from agents.selfplay.arms import merged
+from benchmarks.experiment.amount import amount_of
 from benchmarks.experiment.design import EXPERIMENTS, experiment_of, training_config
 from benchmarks.experiment.dry_run import cost, dry_run, parameters
 from sesa_env.errors import ConfigError
@@ -39,6 +43,85 @@ def test_memory_is_compared_with_what_is_there(monkeypatch):
     monkeypatch.setattr("benchmarks.experiment.dry_run.memory_here", lambda: ("small GPU", 24.0 * 1024**3))
     told = "\n".join(dry_run(experiment_of("paper", "somebody/Model-4B", "no/such/directory")))
     assert "memory here: 24.0 GiB (small GPU): NOT ENOUGH on one device" in told
+
+
+MODEL = "openai:somebody@http://localhost:1/v1"
+TARGETS = {"world_options": {"targets": "FILE"}}
+
+
+@pytest.mark.parametrize(
+    ("settings", "judge", "missing"),
+    [
+        ([], "", ["targets", "the teacher hindsight", "nobody judges in training", "nobody judges evaluations"]),
+        (
+            [TARGETS, {"judge": MODEL}],
+            "",
+            ["the teacher hindsight", "nobody judges evaluations"],
+        ),
+        ([TARGETS, {"judge": MODEL}, {"skills": {"teacher": MODEL}}], MODEL, []),
+    ],
+)
+def test_what_is_not_the_papers_is_told(settings, judge, missing):
+    pytest.importorskip("openai")
+    told = list(dry_run(experiment_of("paper", "somebody/Model-4B", "no/such/directory", 1, settings, judge)))
+    said = [line.removeprefix("  NOT THE PAPER'S: ") for line in told if "NOT THE PAPER'S" in line]
+    assert len(said) == len(missing)
+    assert all(line.startswith(what) for line, what in zip(said, missing, strict=True))
+    answering = [line.split(" openai")[0].strip() for line in told if "must answer when the run begins" in line]
+    assert answering == [name for name, given in (("teacher", MODEL in str(settings[2:])), ("judge", bool(settings)),
+                                                  ("judge", bool(judge))) if given]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        ({}, "  teacher hindsight: here; no language model"),
+        ({"teacher": "deepseek"}, "  teacher deepseek: MISSING: expected hindsight, module:factory, openai:MODEL@URL"),
+        ({"teacher": "no.such.module:make"}, "  teacher no.such.module:make: MISSING"),
+        ({"teacher": "model:tiny"}, "  teacher model:tiny: here"),
+        ({"teacher": "openai:m@https://example.com/v1"}, "  teacher openai:m@https://example.com/v1: MISSING:"),
+        ({"embedder": "somebody/e5"}, "  embedder somebody/e5: not on this machine: it will be fetched from the hub"),
+        ({"embedder": "no/such/name"}, "  embedder no/such/name: MISSING"),
+    ],
+)
+def test_who_embeds_and_who_teaches_is_looked_for(settings, line, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    pytest.importorskip("sentence_transformers")
+    told = list(dry_run(experiment_of("smoke", settings=[{"skills": settings}] if settings else [])))
+    assert any(one.startswith(line) for one in told), told
+
+
+def test_ways_out_are_told_where_memory_is_short_and_only_such_as_help(monkeypatch):
+    def ways(there, **policy):
+        monkeypatch.setattr("benchmarks.experiment.dry_run.memory_here", lambda: ("GPU", there * 1024.0**3))
+        made = experiment_of("paper", "somebody/Model-4B", "DIR", 1, [{"policy": policy}] if policy else [])
+        return [line.strip() for line in dry_run(made) if "way out" in line or "smaller --model" in line]
+
+    lora = "a way out: --set 'policy.lora={\"rank\": 16}'"
+    assert ways(200) == []
+    assert ways(24) == [f"{lora}: 14.9 GiB without the adapters, enough"]
+    assert ways(20, dtype="float32") == [
+        f"{lora}: 29.8 GiB without the adapters, still not enough",
+        f"{lora} --set policy.dtype=mixed: 14.9 GiB without the adapters, enough",
+    ]
+    assert ways(20, dtype="float32", lora={"rank": 4}) == [
+        "a way out: --set policy.dtype=mixed: 14.9 GiB without the adapters, enough"
+    ]
+    (only,) = ways(4, dtype="mixed", lora={"rank": 4})
+    assert only.startswith("a smaller --model is needed")
+
+
+def test_all_that_is_run_is_counted():
+    """By hand: 150 trainings, in six worlds ten of 400 updates, in three 24 of 200; four continuations of 50 a world."""
+    amount = amount_of(EXPERIMENTS["small"])
+    assert (amount.updates, amount.continued) == (6 * 10 * 400 + 3 * 24 * 200, 6 * 4 * 50) == (38_400, 1_200)
+    told = "\n".join(amount.told())
+    assert "38,400 of 150 trainings and 1,200 of 24 continuations" in told
+    assert told.splitlines()[0].endswith("(coupling): 39,600")
+    assert "those of ssp-tokens: 6 of the trainings go on, 5 updates at a time" in told
+    main = amount.evaluations["main-sesa-s40"]
+    assert (main.count, main.answers) == (3 + 2, 700 * (2 * 5 + 6))
+    assert amount.evaluations["main-ssp-s40"].answers == 700 * (3 + 2 + 1)
 
 
 def test_the_plan_comes_first_and_what_takes_long_is_named_before(monkeypatch):
@@ -81,6 +164,8 @@ def test_memory_and_hours_by_hand():
     assert found.memory == 2 * 4e9 * 20
     tokens = 150 * 256 * (5 + 1) * 12_288
     assert found.hours == pytest.approx(tokens * 4e9 * (2 / 0.05 + 8 / 0.35) / 989e12 / 3600)
+    bootstrap = cost(replace(cell, config=merged(cell.config, {"skills": {"enabled": True}}))).hours - found.hours
+    assert bootstrap == pytest.approx(1024 * (1 + 5) * 12_288 * 4e9 * 2 / 0.05 / 989e12 / 3600)
 
 
 def test_parameters_are_counted_or_read_off_the_name():
