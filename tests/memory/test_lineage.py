@@ -13,6 +13,7 @@ from sesa_env.memory.config import MemoryConfig
 from sesa_env.memory.lineage import Death, Life, Showing, read_lives
 from sesa_env.memory.prime import mine
 from sesa_env.memory.store import BankStore
+from sesa_env.memory.telling import tell_life
 from sesa_env.types import Group
 from tests.memory.helpers import EAGER, Teacher, card, failing, malformed, question, right, wrong
 
@@ -60,8 +61,10 @@ def test_the_lowest_of_a_crowded_bank_dies_of_the_crowd(tmp_path):
         for step, relation in enumerate(("spouse", "anthem")):
             bank.commit(step, failing(step, relation=relation))
             bank.consolidate(step, Teacher())
-    ends = [life.death for life in lives(tmp_path / "bank").values()]
-    assert ends == [None, Death(1, "crowded")]
+    there, gone = lives(tmp_path / "bank").values()
+    assert (there.death, gone.death) == (None, Death(1, "crowded"))
+    assert (there.ousted, gone.ousted) == ((gone.card.id,), ())
+    assert f"to keep the bank's cap: {gone.card.id}" in tell_life(there)
 
 
 def test_mined_cards_have_their_failures(tmp_path):

@@ -18,7 +18,8 @@ from sesa_env.memory.store import BankStore
 _FIELDS = {
     "b": "number of its bank", "i": "id", "d": "description", "t": "trigger", "a": "avoidance cue", "z": "queries",
     "o": "origin", "p": "1 if permanent", "s": "step", "w": "teacher", "r": "retrieved", "h": "helpful", "u": "hurt",
-    "v": "ids of the cards shown in vain to its failure", "f": "number of that failure in its place, -1 if none",
+    "v": "ids of the cards shown in vain to its failure", "e": "ids of the cards evicted as it came in, to keep the cap",
+    "f": "number of that failure in its place, -1 if none",
     "n": "retrievals that are stored", "x": "[step, reason] of its eviction, null if it lives",
 }  # fmt: skip
 
@@ -95,8 +96,8 @@ def _card(bank: int, life: Life, failure: int) -> dict[str, Any]:
     death = None if life.death is None else [life.death.step, life.death.reason]
     values = (
         bank, card.id, card.description, card.trigger, card.avoid, card.queries, origin.origin, int(card.permanent),
-        origin.step, origin.teacher, card.retrieved, round(card.helpful, 3), round(card.hurt, 3), life.despite, failure,
-        len(life.shown), death,
+        origin.step, origin.teacher, card.retrieved, round(card.helpful, 3), round(card.hurt, 3), life.despite,
+        life.ousted, failure,        len(life.shown), death,
     )  # fmt: skip
     return dict(zip(_FIELDS, values, strict=True))
 
