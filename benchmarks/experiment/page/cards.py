@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.experiment.cells import PACKED_BANK
 from benchmarks.experiment.design import Cell, same_training
 from benchmarks.experiment.page.answers import Place
 from benchmarks.experiment.page.replay import Line
@@ -58,7 +59,8 @@ def _banks(results: Results) -> Iterator[Bank]:
 
 
 def _file(root: Path, cell: Cell, source: Mapping[str, str]) -> Path:
-    return stage_directory(root, source[cell.id], cell.stages[-1]) / BANK_FILE
+    folder = stage_directory(root, source[cell.id], cell.stages[-1])
+    return folder / (PACKED_BANK if (folder / PACKED_BANK).is_file() else BANK_FILE)
 
 
 def card_numbers(banks: Sequence[Bank], study: str) -> dict[tuple[str, int, str], int]:
