@@ -168,7 +168,7 @@ class Results:
 
 def _revision(environment: dict[str, Any]) -> str:
     git = environment.get("git", {})
-    return git.get("revision", "unknown")[:12] + (" with changes" if git.get("dirty") else "")
+    return str(git.get("revision", "unknown"))[:12] + (" with changes" if git.get("dirty") else "")
 
 
 def tooled_arm(arm: str, tool: str) -> str:

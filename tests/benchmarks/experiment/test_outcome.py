@@ -153,7 +153,7 @@ def test_what_is_kept_gives_the_same_tables_and_claims(done, tmp_path):
     assert not list(place.rglob("bank.sqlite"))
     banks = [path.relative_to(place / "training").parts for path in place.rglob("bank.sqlite.xz")]
     assert sorted(banks) == [
-        (f"main-{arm}-s{seed}", "000004", "bank.sqlite.xz") for arm in ("sesa", "sesa-carryover") for seed in (0, 1)
+        (f"main-{arm}-s{seed}", "000004", "bank.sqlite.xz") for arm in ("sesa-carryover", "sesa") for seed in (0, 1)
     ]
     ours, theirs = (
         {(bank.arm, bank.seed): bank.lives for bank in read_banks(Results(MADE, one)) if bank.study == MAIN}
