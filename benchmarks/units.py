@@ -32,6 +32,8 @@ from sesa_env.worlds import World
 
 UNITS = "units"
 RECORDS_FILE = "records.jsonl"
+PACKED_RECORDS = f"{RECORDS_FILE}.xz"
+"""All answers of an evaluation in one file, where it has been kept (`benchmarks.experiment.keep`)."""
 TIMING_FILE = "timing.json"
 UNIT_FILE = "unit.json"
 _UNFINISHED = ".unfinished-"

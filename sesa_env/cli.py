@@ -2,7 +2,9 @@
 
 import argparse
 import os
+import shutil
 import sys
+from collections import defaultdict
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -10,6 +12,7 @@ from pathlib import Path
 import gymnasium
 
 from sesa_env.bench import add_bench_command
+from sesa_env.beside import side_by_side
 from sesa_env.check_cli import add_check_command
 from sesa_env.errors import SesaError
 from sesa_env.memory.cli import add_bank_commands
@@ -69,6 +72,9 @@ def _parser() -> argparse.ArgumentParser:
     again.add_argument("file", help="JSONL file of episodes")
     again.add_argument("--memory", help="path of the bank, if it is another than the recorded one")
     again.add_argument("--show", action="store_true", help="print each episode as it is executed")
+    again.add_argument(
+        "--beside", action="store_true", help="with --show: episodes about one task side by side, differences marked"
+    )
     again.set_defaults(run=_replay)
 
     add_bank_commands(commands)
@@ -85,16 +91,29 @@ def _list(_: argparse.Namespace) -> int:
 
 
 def _replay(options: argparse.Namespace) -> int:
-    count = 0
+    count, told = 0, defaultdict[str, list[str]](list)
     for count, record in enumerate(read_episodes(options.file), 1):
         game, difference = replayed(record, options.memory)
         if options.show and game is not None:
-            sys.stdout.write(f"Episode {count}\n{tell_episode(game)}\n")
+            text = f"Episode {count}{f', {record.name}' if record.name else ''}\n{tell_episode(game)}"
+            if options.beside:
+                told[f"{record.world} {record.task}"].append(text)
+            else:
+                sys.stdout.write(f"{text}\n")
         if difference:
             sys.stdout.write(f"{options.file}, episode {count}: {difference}\n")
             return 1
+    for first, *others in told.values():
+        _tell_beside(first, others)
     sys.stdout.write(f"{options.file}: {count} episodes replayed, no difference\n")
     return 0
+
+
+def _tell_beside(first: str, others: Sequence[str]) -> None:
+    """Prints each of the others beside the first; that alone where there is no other."""
+    width = shutil.get_terminal_size((160, 24)).columns
+    for text in [side_by_side(first, other, width) for other in others] or [first]:
+        sys.stdout.write(f"{text}\n")
 
 
 if __name__ == "__main__":

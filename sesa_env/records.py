@@ -8,7 +8,7 @@ from typing import Any
 
 from sesa_env.errors import ConfigError, StoreError
 from sesa_env.game import GameConfig, GameState, SearchGame, Turn
-from sesa_env.memory.base import MemorySnapshot
+from sesa_env.memory.base import CardHit, MemorySnapshot, SkillCard
 from sesa_env.memory.load import load_memory, names_a_factory
 from sesa_env.plain import build
 from sesa_env.types import Question, Role, Target
@@ -93,6 +93,8 @@ class EpisodeRecord:
         turns: the turns, in order.
         rewards: each role's reward components.
         noise: ids of noise documents given from outside; None if the game found its own.
+        cards: cards given from outside, in the place of a memory's; None if the game retrieved its own.
+        name: what it is called, for readers; "" if nothing.
         format: version of this layout.
     """
 
@@ -104,6 +106,8 @@ class EpisodeRecord:
     turns: tuple[Turn, ...]
     rewards: dict[str, dict[str, float]]
     noise: tuple[str, ...] | None = None
+    cards: tuple[CardHit, ...] | None = None
+    name: str = ""
     format: int = FORMAT
 
     @classmethod
@@ -123,9 +127,10 @@ class EpisodeRecord:
 
     def to_json(self) -> str:
         """Returns one line of JSON, keys sorted, ASCII only: no text can break the line."""
-        data = {name: value for name, value in vars(self).items() if name not in ("setup", "task", "turns")}
+        data = {name: value for name, value in vars(self).items() if name not in ("setup", "task", "turns", "cards")}
         data["setup"] = asdict(self.setup)
         data["task"] = {"kind": type(self.task).__name__.lower(), **asdict(self.task)}
+        data["cards"] = None if self.cards is None else [asdict(hit) for hit in self.cards]
         data["turns"] = [turn._asdict() for turn in self.turns]
         return json.dumps(data, sort_keys=True)
 
@@ -145,10 +150,16 @@ class EpisodeRecord:
             turns = tuple(_turn(turn) for turn in data.pop("turns"))
             noise = data.pop("noise")
             noise = None if noise is None else tuple(noise)
+            cards = data.pop("cards", None)  # a file that is older than the field has none
+            cards = None if cards is None else tuple(_hit(hit) for hit in cards)
             setup = build(Setup, data.pop("setup"), "setup")
-            return cls(setup=setup, task=build(kind, task, "task"), turns=turns, noise=noise, **data)
+            return cls(setup=setup, task=build(kind, task, "task"), turns=turns, noise=noise, cards=cards, **data)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ConfigError(f"not an episode record: {type(error).__name__}: {error}") from error
+
+
+def _hit(data: Mapping[str, Any]) -> CardHit:
+    return CardHit(build(SkillCard, data["card"], "card"), float(data["similarity"]))
 
 
 def _turn(data: Mapping[str, Any]) -> Turn:
@@ -220,7 +231,7 @@ def replayed(record: EpisodeRecord, memory: str | None = None) -> tuple[SearchGa
     noise = None if record.noise is None else [world.corpus.find(passage_id) for passage_id in record.noise]
     if noise is not None and None in noise:
         return None, f"noise: recorded {record.noise}, of which the corpus lacks some"
-    game.reset(record.task, seed=record.seed, noise=noise)  # type: ignore[arg-type]  # None was just ruled out
+    game.reset(record.task, seed=record.seed, noise=noise, cards=record.cards)  # type: ignore[arg-type]  # None was just ruled out
     return game, _first_difference(record, game)
 
 

@@ -21,14 +21,15 @@ from benchmarks.experiment.training import FOLDER, run_directory, stage_director
 from benchmarks.judged import is_unsettled
 from benchmarks.records import Record, read_json, read_records, write_json
 from benchmarks.suites import BENCHMARKS
-from benchmarks.trained import METRICS_FILE, TrainedRun, read_run
-from benchmarks.units import UNITS
+from benchmarks.trained import BANK_FILE, METRICS_FILE, TrainedRun, read_run
+from benchmarks.units import PACKED_RECORDS, UNITS
+from sesa_env.memory.file import COMPRESSED
 
 EVALUATIONS, INDICES, FINISHED = "evaluations", "indices", "finished.json"
-PACKED = "records.jsonl.xz"
-"""All answers of an evaluation in one file, where it has been kept (`benchmarks.experiment.keep`)."""
+PACKED_BANK = f"{BANK_FILE}{COMPRESSED}"
+"""The bank of a training that has been kept (`benchmarks.experiment.keep`)."""
 PACKED_METRICS = f"{METRICS_FILE}.xz"
-"""Likewise the metrics of a training."""
+"""Likewise its metrics."""
 SCALE = "quick"
 """The harness's preset of the shards' sizes; how many questions are asked is the study's."""
 
@@ -136,8 +137,8 @@ def read_evaluated(directory: Path) -> TrainedRun:
 
 def read_evaluation(directory: Path) -> Iterator[Record]:
     """Yields the answers of one evaluation, benchmark by benchmark; none where there is no evaluation."""
-    if (directory / PACKED).is_file():
-        yield from read_records(directory / PACKED)
+    if (directory / PACKED_RECORDS).is_file():
+        yield from read_records(directory / PACKED_RECORDS)
     for name in BENCHMARKS:
         for path in sorted((directory / "records").glob(f"*/{name}.jsonl")):
             yield from read_records(path)

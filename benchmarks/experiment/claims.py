@@ -1,6 +1,6 @@
 """The claims of the paper, each as a contrast that is estimated, corrected and judged by code: never a verdict by hand."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -17,6 +17,35 @@ Verdict = Literal["holds", "not established", "reversed", "unfinished"]
 COUPLING = "coupling"
 """In the place of a study: the continuations with exchanged banks."""
 ALPHA = 0.05
+HOLM = (
+    "Intervals are corrected for the number of claims by Holm's method, each at the level of its own step. What that controls "
+    f"are false verdicts over the whole table: the chance of any is at most {ALPHA:.0%}. It is no joint coverage: that all "
+    "intervals hold their true values at once is not said."
+)
+"""What the correction does, for readers of the table."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What a claim's numbers are.
+
+    Attributes:
+        unit: the unit of an estimate and its interval.
+        shown: the unit in which readers are shown them.
+        scale: how many of that are one of the other.
+    """
+
+    unit: str
+    shown: str
+    scale: float
+
+
+MEASURES: Mapping[str, Measure] = {
+    "em": Measure("share of questions", "points", 100.0),
+    "informative_groups": Measure("groups a step", "groups a step", 1.0),
+    "Jensen-Shannon distance": Measure("distance from 0 to 1", "hundredths", 100.0),
+}
+"""By the name in `Claim.measure`."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +71,13 @@ class Claim:
     """Whether it is ours: a control that the paper lacks."""
 
     measure: str = "em"
-    """"em": the macro mean of exact match on held-out questions. Else a field of the training's metrics, averaged over it, or
-    the distance of two Challengers' questions beyond chance (`benchmarks.experiment.coupling`)."""
+    """A name in `MEASURES`. "em": the macro mean of exact match on held-out questions. Else a field of the training's metrics,
+    averaged over it, or the distance of two Challengers' questions beyond chance (`benchmarks.experiment.coupling`)."""
 
     @property
     def scale(self) -> float:
-        """What its estimate is multiplied by for a reader: shares and distances are shown in hundredths, counts as they are."""
-        return 1.0 if self.measure == "informative_groups" else 100.0
+        """What its estimate is multiplied by for a reader."""
+        return MEASURES[self.measure].scale
 
 
 CLAIMS = (
@@ -118,6 +147,7 @@ class Judged:
             "low": self.low,
             "high": self.high,
             "verdict": self.verdict,
+            "unit": MEASURES[self.claim.measure].unit,
             "uncorrected": [self.estimate.low, self.estimate.high],
             "level": self.level,
             **{name: value for name, value in asdict(self.claim).items() if name != "claim"},
@@ -172,10 +202,11 @@ def judge(claims: Sequence[Claim], estimates: Sequence[Estimate]) -> list[Judged
 
 
 def holm_levels(p: Sequence[float], alpha: float = ALPHA) -> list[float]:
-    """Finds the level of each interval so that together they say what Holm's step-down test says.
+    """Finds the level of each interval so that each says of zero what Holm's step-down test says.
 
     The smallest of m p values is held to alpha / m, the next to alpha / (m - 1), and so on; from the first that fails on, all
-    are held to its bound. An interval leaves out zero just if Holm's test rejects.
+    are held to its bound. An interval leaves out zero just if Holm's test rejects. That is all that is controlled: false
+    rejections over the table, not that all intervals cover at once.
 
     Args:
         p: two-sided p values.

@@ -3,9 +3,9 @@
 python -m benchmarks.experiment.keep runs/experiment-small docs/results/small
 
 Cells that are finished are kept; of a study under way that may be some of its worlds. The directory is an experiment's like any
-other, its answers and metrics compressed: `run_all.py --resume --out` with a copy of it does what is left, and makes tables,
-figures and claims again. Left out are weights, checkpoints, banks, what Solvers wrote before the last stage besides their
-answers, and the learner's diagnostics.
+other, its answers, metrics and banks compressed: `run_all.py --resume --out` with a copy of it does what is left, and makes
+tables, figures and claims again. Left out are weights, checkpoints, all banks but those of the main study's arms in `BANKED`,
+what Solvers wrote before the last stage besides their answers, and the learner's diagnostics.
 """
 
 import argparse
@@ -16,13 +16,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agents.selfplay.metrics import BOOTSTRAP
-from benchmarks.experiment.cells import EVALUATIONS, FINISHED, PACKED, PACKED_METRICS, read_evaluation
+from benchmarks.experiment.cells import EVALUATIONS, FINISHED, PACKED_BANK, PACKED_METRICS, read_evaluation
 from benchmarks.experiment.coupling import KINDS_FILE
+from benchmarks.experiment.design import MAIN
 from benchmarks.experiment.run import CONFIG_FILE, refuse_another, write_design
 from benchmarks.experiment.training import FOLDER
 from benchmarks.records import Record, dump, read_json, read_records, write_file
-from benchmarks.trained import METRICS_FILE
+from benchmarks.trained import BANK_FILE, METRICS_FILE
+from benchmarks.units import PACKED_RECORDS
 from sesa_env.errors import ConfigError, SesaError
+from sesa_env.memory.file import compress
 
 _TOLD = ("claims.json", "report.md", "environment.json", "tables", "figures")
 _DIAGNOSTICS = (
@@ -30,6 +33,8 @@ _DIAGNOSTICS = (
     "policy_loss", "ratio", "recovered", "samples", "skipped", "steps",
 )  # fmt: skip
 _DIGITS = 6
+BANKED = ("sesa", "sesa-carryover")
+"""Arms of the main study whose final banks are kept: some 80 kB each."""
 
 
 def keep(root: Path, place: Path) -> list[str]:
@@ -51,9 +56,12 @@ def keep(root: Path, place: Path) -> list[str]:
     if (place / CONFIG_FILE).is_file():
         refuse_another(place, design)
     write_design(_made(place), design)
+    banked = {cell["id"] for cell in design["cells"] if cell["study"] == MAIN and cell["arm"] in BANKED}
     cells = sorted(path.parent.name for path in (root / FOLDER).glob(f"*/{FINISHED}"))
     for cell in cells:
         last = _keep_training(root / FOLDER / cell, place / FOLDER / cell)
+        if cell in banked:
+            _keep_bank(root / FOLDER / cell / last, place / FOLDER / cell / last)
         for folder in sorted((root / EVALUATIONS).glob(f"{cell}-*")):
             _keep_evaluation(folder, place / EVALUATIONS / folder.name, root.resolve(), folder.name == f"{cell}-{last}")
     for path in (root / FOLDER).glob(f"*/{KINDS_FILE}"):
@@ -85,6 +93,14 @@ def _keep_training(folder: Path, place: Path) -> str:
     return last
 
 
+def _keep_bank(folder: Path, place: Path) -> None:
+    """Keeps the cards of a training with their lives; nothing where the bank is no longer there."""
+    if (folder / PACKED_BANK).is_file():
+        shutil.copyfile(folder / PACKED_BANK, place / PACKED_BANK)
+    elif (folder / BANK_FILE).is_file():
+        write_file(place / PACKED_BANK, compress(folder / BANK_FILE))
+
+
 def slim(row: Record) -> Record:
     """Returns a row of metrics without the learner's diagnostics and the machine's; numbers to six digits, seconds to three."""
     left_out = {f"{seat}_{name}" for seat in ("solver", "challenger") for name in _DIAGNOSTICS} | {"machine"}
@@ -97,10 +113,11 @@ def slim(row: Record) -> Record:
 
 def _keep_evaluation(folder: Path, place: Path, root: Path, told: bool) -> None:
     """Keeps the answers of an evaluation; of one that the report tells of, what was written for them too."""
-    if (folder / PACKED).is_file():
+    if (folder / PACKED_RECORDS).is_file():
         shutil.copytree(folder, place, dirs_exist_ok=True)
         return
-    _pack([{name: one[name] for name in one if told or name != "texts"} for one in read_evaluation(folder)], place / PACKED)
+    records = [{name: one[name] for name in one if told or name != "texts"} for one in read_evaluation(folder)]
+    _pack(records, place / PACKED_RECORDS)
     for name in ("config.json", *(("plan.json",) if told else ())):
         # Files are named from the experiment's directory on: where that was is nobody's business.
         write_file(place / name, (folder / name).read_bytes().replace(f"{root}/".encode(), b""))

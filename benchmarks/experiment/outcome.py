@@ -1,5 +1,6 @@
 """What an experiment leaves for readers: tables, figures, claims and a report, all made from its records and metrics."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from benchmarks.experiment.claims import Judged, judge_claims
 from benchmarks.experiment.design import Experiment, same_training
 from benchmarks.experiment.figures import draw_figures
 from benchmarks.experiment.page import write_page
+from benchmarks.experiment.page.markup import BY_REVISION
 from benchmarks.experiment.results import Results
 from benchmarks.experiment.tables import CLAIMS_TABLE, experiment_tables
 from benchmarks.records import write_file, write_json
@@ -43,7 +45,7 @@ def write_outcome(experiment: Experiment, root: Path, part_of: Experiment | None
         save_table(table, root / "tables")
     figures = draw_figures(results, root / "figures")
     write_json(root / "environment.json", describe_environment())
-    write_file(root / REPORT, report_of(experiment, tables, figures, judged, part_of).encode())
+    write_file(root / REPORT, report_of(experiment, tables, figures, judged, results.revisions(), part_of).encode())
     write_page(results, judged, [table for table in tables if table.name != CLAIMS_TABLE])
     return tables
 
@@ -53,6 +55,7 @@ def report_of(
     tables: list[Table],
     figures: dict[str, str],
     judged: list[Judged],
+    revisions: Mapping[str, int],
     part_of: Experiment | None = None,
 ) -> str:
     """Writes the report in Markdown.
@@ -62,12 +65,14 @@ def report_of(
         tables: in their order.
         figures: captions by name.
         judged: the claims; empty for one seed.
+        revisions: numbers of trainings by the revision of the code (`Results.revisions`).
         part_of: as in `write_outcome`.
     """
     shown = [f"![{caption}](figures/{name}.png)\n\n*{caption}*" for name, caption in figures.items()]
     parts = [
         f"# SESA experiment: {experiment.name}",
         _what(experiment),
+        _made_with(revisions),
         "" if part_of is None else _unfinished(experiment, part_of),
         "" if judged else _ONE_SEED,
         *map(to_markdown, tables),
@@ -99,5 +104,10 @@ def _what(experiment: Experiment) -> str:
         if judge
         else ""
     )
-    made = f"Everything was trained and evaluated by one command; `experiment.json` has the whole design.{judged}"
+    made = f"What was trained and evaluated; `experiment.json` has the whole design.{judged}"
     return f"{made}\n\n" + "\n".join(lines)
+
+
+def _made_with(revisions: Mapping[str, int]) -> str:
+    lines = [f"- `{revision}`: {count} {'training' if count == 1 else 'trainings'}" for revision, count in revisions.items()]
+    return f"{BY_REVISION} Each one's `finished.json` tells the machine too.\n\n" + "\n".join(lines)

@@ -1,5 +1,6 @@
 """What an experiment has left, as analyses read it: scores by study and stage, and each training's metrics."""
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import product
@@ -9,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from agents.selfplay.metrics import BOOTSTRAP
-from benchmarks.experiment.cells import PACKED_METRICS, evaluation_directory, read_evaluation
+from benchmarks.experiment.cells import FINISHED, PACKED_METRICS, evaluation_directory, read_evaluation
 from benchmarks.experiment.costs import spent
 from benchmarks.experiment.coupling import Coupled, branches_of, measure
 from benchmarks.experiment.design import TOOLED, Cell, Experiment, Study, same_training, training_config
 from benchmarks.experiment.matched import match_directory, match_file, matches
-from benchmarks.experiment.training import stage_directory
+from benchmarks.experiment.training import FOLDER, stage_directory
 from benchmarks.records import Record, read_json, read_records
 from benchmarks.scores import Scores
 from benchmarks.stats import Differences, Estimate, interval
@@ -148,10 +149,25 @@ class Results:
         """Returns the mean of a field of the metrics for each seed of an arm."""
         return [float(np.mean([row[field] for row in self.metrics(study, arm, seed)])) for seed in study.seeds]
 
+    def revisions(self) -> dict[str, int]:
+        """Counts the trainings by the revision of the code that they were finished with, in the order of their cells.
+
+        Returns:
+            Numbers of trainings by the first digits of the commit, " with changes" behind them where tracked files differed
+            from it; "unknown" where no revision was noted.
+        """
+        trainings = dict.fromkeys(self._source[cell.id] for cell in self.experiment.cells())
+        return Counter(_revision(read_json(self.root / FOLDER / cell / FINISHED)) for cell in trainings)
+
     def process(self, study: Study, before: str, after: str, field: str) -> Estimate:
         """Compares a field of the metrics between two arms, paired by seed."""
         pairs = zip(self.per_seed(study, before, field), self.per_seed(study, after, field), strict=True)
         return interval(Differences(tuple(np.array([now - was]) for was, now in pairs), crossed=False))
+
+
+def _revision(environment: dict[str, Any]) -> str:
+    git = environment.get("git", {})
+    return str(git.get("revision", "unknown"))[:12] + (" with changes" if git.get("dirty") else "")
 
 
 def tooled_arm(arm: str, tool: str) -> str:

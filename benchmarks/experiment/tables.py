@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.experiment.claims import ALPHA, Judged
+from benchmarks.experiment.claims import HOLM, MEASURES, Judged
 from benchmarks.experiment.compositions import compositions_table
 from benchmarks.experiment.coupling import Coupled
 from benchmarks.experiment.design import ABLATIONS, MAIN, PLACEBOS, TOOLED, Study
@@ -97,7 +97,9 @@ def claims_table(judged: Sequence[Judged]) -> Table:
         Column("claim", "Claim"),
         Column("paper", "Paper"),
         Column("estimate", "Ours", "signed"),
-        Column("interval", "95 % interval, corrected", "signed_interval"),
+        Column("interval", "Corrected interval", "signed_interval"),
+        Column("level", "Level, %", "percent"),
+        Column("unit", "Unit"),
         Column("verdict", "Verdict"),
     )
     groups = tuple(
@@ -106,10 +108,10 @@ def claims_table(judged: Sequence[Judged]) -> Table:
         if any(one.claim.control is control for one in judged)
     )
     notes = (
-        f"{_PAIRED} The intervals are corrected for the number of claims by Holm's method: the chance of any false verdict is "
-        f"at most {ALPHA:.0%}. Verdicts follow from them alone: above zero the claim holds, below it is reversed, else it is "
-        "not established. The second group are controls that the paper lacks. Informative groups are those of a step; how far "
-        "questions move is a distance from 0 to 1, times 100.",
+        f"Differences, paired by world and question (benchmarks.stats). {HOLM} Verdicts follow from the intervals "
+        "alone: above zero the claim holds, below it is reversed, else it is not established. The second group are "
+        "controls that the paper lacks. Points are of exact match; how far questions move is a distance from 0 to 1, in "
+        "hundredths.",
         _PAPER,
     )
     return Table(CLAIMS_TABLE, "The paper's claims in the built-in world", columns, groups, notes)
@@ -122,6 +124,8 @@ def _claim_row(one: Judged) -> Row:
         "paper": one.claim.paper,
         "estimate": one.estimate.value * scale,
         "interval": [one.low * scale, one.high * scale],
+        "level": one.level,
+        "unit": MEASURES[one.claim.measure].shown,
         "verdict": one.verdict,
     }
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sesa_env.errors import ConfigError, StoreError
 from sesa_env.memory.bank import SkillBank
 from sesa_env.memory.base import SkillCard
+from sesa_env.memory.evaluated import read_evaluated, tell_evaluated
 from sesa_env.memory.exchange import FORMATS, diff, dumps, format_of, import_cards, read_cards
 from sesa_env.memory.lineage import read_lives
 from sesa_env.memory.store import BankStore
@@ -40,6 +41,9 @@ def add_bank_commands(subparsers: "SubParsers") -> None:
 
     life = _command(commands, "card", "print a card's life: the failure it came from, its retrievals in training, its end")
     life.add_argument("card", metavar="ID", help="id of the card, one that was evicted too")
+    life.add_argument(
+        "--records", nargs="+", default=[], metavar="FILE", help="records of an evaluation: tell what it did there too"
+    )
     life.set_defaults(run=_card)
 
     stats = _command(commands, "stats", "print what is in a bank, as JSON")
@@ -87,6 +91,8 @@ def _card(options: argparse.Namespace) -> int:
     if not lives:
         raise ConfigError(f"{options.bank} has and had no card {options.card!r}")
     sys.stdout.write("\n".join(map(tell_life, lives)))
+    if options.records:
+        sys.stdout.write(f"\n{tell_evaluated(read_evaluated(options.records, options.card))}")
     return 0
 
 

@@ -1,13 +1,17 @@
 """The bank's file: how it is recognised, opened and laid out."""
 
+import lzma
 import sqlite3
+import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from sesa_env.errors import StoreError
 
 SCHEMA_VERSION = 1
+COMPRESSED = ".xz"
+"""What the name of a compressed copy ends in."""
 # "SESA" in ASCII: marks the file as a skill bank, so that another program's database is never written to.
 APPLICATION_ID = 0x53455341
 
@@ -43,6 +47,8 @@ _APPLICATION_AT = 68  # where SQLite's header has the application's id, four byt
 def open_file(path: str, *, create: bool) -> sqlite3.Connection:
     """Opens a bank's file, or makes it.
 
+    A compressed copy, whose name ends in .xz, is read into memory: it can be looked at and never written to.
+
     Args:
         path: the file; ":memory:" for a bank without one.
         create: False refuses a file that is missing or empty, and makes nothing.
@@ -53,6 +59,8 @@ def open_file(path: str, *, create: bool) -> sqlite3.Connection:
     Raises:
         StoreError: the file is missing, corrupt, another program's, or of another schema version. It was not changed.
     """
+    if path.endswith(COMPRESSED):
+        return _open_compressed(path)
     if path != ":memory:":
         _look_at(path, create=create)
     try:
@@ -66,6 +74,46 @@ def open_file(path: str, *, create: bool) -> sqlite3.Connection:
     except sqlite3.Error as error:
         database.close()
         raise StoreError(f"{path} is not a readable skill bank: {error}") from error
+    except StoreError:
+        database.close()
+        raise
+    return database
+
+
+def compress(source: str | Path) -> bytes:
+    """Packs a bank for whoever wants to look at it: cards with counters, vectors, tombstones and the log.
+
+    Left out is what its training alone needs to go on: the queue of failures, the failed questions, the reports of steps.
+
+    Args:
+        source: the bank's file, which stays as it is.
+
+    Returns:
+        The content of a file that `open_file` reads if its name ends in .xz.
+    """
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
+        with closing(open_file(str(source), create=False)) as database:
+            database.backup(copy)
+        for table in ("pending", "failed", "steps"):
+            copy.execute(f"DELETE FROM {table}")
+        if copy.execute("SELECT count(*) FROM sqlite_master WHERE name = 'events'").fetchone()[0]:
+            # Entries that are packed one by one hide from the packer of the whole what they share.
+            rows = copy.execute("SELECT record, seq FROM events").fetchall()
+            loose = [(zlib.compress(zlib.decompress(record), 0), seq) for record, seq in rows]
+            copy.executemany("UPDATE events SET record = ? WHERE seq = ?", loose)
+        copy.execute("VACUUM")
+        return lzma.compress(copy.serialize(), preset=9)
+
+
+def _open_compressed(path: str) -> sqlite3.Connection:
+    database = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        database.deserialize(lzma.decompress(Path(path).read_bytes()))
+        _prepare(database, path, create=False)
+        database.execute("PRAGMA query_only=ON")
+    except (OSError, lzma.LZMAError, sqlite3.Error) as error:
+        database.close()
+        raise StoreError(f"{path} is not a readable, compressed skill bank: {error}") from error
     except StoreError:
         database.close()
         raise

@@ -2,13 +2,13 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from sesa_env.memory.base import Failure, Provenance, SkillCard
 from sesa_env.memory.change import Tombstone
-from sesa_env.memory.events import Event
+from sesa_env.memory.events import CROWDED, Event
 from sesa_env.memory.record import failure_from_json
 from sesa_env.memory.store import BankStore
 from sesa_env.plain import build
@@ -55,6 +55,8 @@ class Life:
         card: the card; of an evicted one what it last was. Where no log tells, it has its id, trigger and queries alone.
         failure: the failure it was distilled from; None for a seed, or where it is not stored.
         despite: ids of the cards that were shown in vain to that failure: what the card was written to make good.
+        ousted: ids of the cards that were evicted to keep the bank's cap as it came in, with those that came with it. Nothing
+            else ever takes a card's place.
         shown: its retrievals in training, in order; () where they are not stored.
         death: its eviction; None for a card that is in the bank.
     """
@@ -62,6 +64,7 @@ class Life:
     card: SkillCard
     failure: Failure | None = None
     despite: tuple[str, ...] = ()
+    ousted: tuple[str, ...] = ()
     shown: tuple[Showing, ...] = ()
     death: Death | None = None
 
@@ -78,15 +81,19 @@ def read_lives(store: BankStore, run: str = "") -> list[Life]:
     failures = {event.record["id"]: failure_from_json(json.dumps(event.record)) for _, event in log if event.kind == "failure"}
     showings = _showings(event for whose, event in log if whose == run and event.kind == "shown")
     dead = {event.record["card"]["id"]: event for _, event in log if event.kind == "died"}
+    crowded = [event for event in dead.values() if event.record["reason"] == CROWDED]
     living = [Life(card) for card, _ in store.cards(run)]
     gone = [_evicted(stone, dead.get(stone.card)) for stone in store.tombstones()]
-    return [_whole(life, failures, showings) for life in (*living, *gone)]
+    return [_whole(life, failures, showings, crowded) for life in (*living, *gone)]
 
 
-def _whole(life: Life, failures: dict[str, Failure], showings: dict[str, list[Showing]]) -> Life:
-    failure = failures.get(life.card.provenance.failure)
+def _whole(life: Life, failures: dict[str, Failure], showings: dict[str, list[Showing]], crowded: Sequence[Event]) -> Life:
+    origin = life.card.provenance
+    failure = failures.get(origin.failure)
+    gone = [str(event.record["card"]["id"]) for event in crowded if origin.failure and event.step == origin.step]
     despite = () if failure is None else tuple(card for card, _ in failure.attempt.cards)
-    return replace(life, failure=failure, despite=despite, shown=tuple(showings.get(life.card.id, ())))
+    ousted = tuple(card for card in gone if card != life.card.id)
+    return replace(life, failure=failure, despite=despite, ousted=ousted, shown=tuple(showings.get(life.card.id, ())))
 
 
 def _showings(events: Iterable[Event]) -> dict[str, list[Showing]]:

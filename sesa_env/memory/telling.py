@@ -43,6 +43,8 @@ def _birth(life: Life) -> Iterator[str]:
             yield f"  shown in vain, to be made good: {', '.join(life.despite)}"
     elif origin.failure:
         yield "  (the failure is not stored: the bank was written without a log)"
+    if life.ousted:
+        yield f"Evicted as it came in, to keep the bank's cap: {', '.join(life.ousted)}"
 
 
 def _failure(failure: Failure) -> Iterator[str]:

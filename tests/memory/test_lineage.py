@@ -1,18 +1,22 @@
 """The log of a bank: where each card came from, what it did in training, why it died; and banks that have none."""
 
 import argparse
+import json
+import lzma
 import sqlite3
 from contextlib import closing
 
 import pytest
 
-from sesa_env.errors import ConfigError
+from sesa_env.errors import ConfigError, StoreError
 from sesa_env.memory.bank import SkillBank
 from sesa_env.memory.cli import add_bank_commands
 from sesa_env.memory.config import MemoryConfig
+from sesa_env.memory.file import compress
 from sesa_env.memory.lineage import Death, Life, Showing, read_lives
 from sesa_env.memory.prime import mine
 from sesa_env.memory.store import BankStore
+from sesa_env.memory.telling import tell_life
 from sesa_env.types import Group
 from tests.memory.helpers import EAGER, Teacher, card, failing, malformed, question, right, wrong
 
@@ -60,8 +64,10 @@ def test_the_lowest_of_a_crowded_bank_dies_of_the_crowd(tmp_path):
         for step, relation in enumerate(("spouse", "anthem")):
             bank.commit(step, failing(step, relation=relation))
             bank.consolidate(step, Teacher())
-    ends = [life.death for life in lives(tmp_path / "bank").values()]
-    assert ends == [None, Death(1, "crowded")]
+    there, gone = lives(tmp_path / "bank").values()
+    assert (there.death, gone.death) == (None, Death(1, "crowded"))
+    assert (there.ousted, gone.ousted) == ((gone.card.id,), ())
+    assert f"to keep the bank's cap: {gone.card.id}" in tell_life(there)
 
 
 def test_mined_cards_have_their_failures(tmp_path):
@@ -136,3 +142,50 @@ def test_the_command_says_what_is_not_stored(path, capsys):
     assert "no log that would say why" in told(capsys, str(path), name)
     with pytest.raises(ConfigError, match="has and had no card 'nobody'"):
         told(capsys, str(path), "nobody")
+
+
+def test_a_compressed_bank_tells_the_same_and_cannot_be_written_to(path, tmp_path, capsys):
+    small = tmp_path / "bank.sqlite.xz"
+    with SkillBank.open(path) as bank:
+        before = bank.snapshot().fingerprint
+    small.write_bytes(compress(path))
+    assert lives(small) == lives(path)
+    name = next(name for name in lives(path) if name != "seed")
+    assert told(capsys, str(small), name) == told(capsys, str(path), name)
+    with SkillBank.open(small, create=False) as bank:
+        assert bank.snapshot().fingerprint == before
+        with pytest.raises(StoreError, match="readonly"):
+            bank.commit(9, [Group(question(4), (right("seed"),))])
+
+
+def test_a_file_that_is_no_compressed_bank_is_refused(tmp_path):
+    for content in (b"no archive", lzma.compress(b"no bank")):
+        (tmp_path / "bank.xz").write_bytes(content)
+        with pytest.raises(StoreError, match="compressed skill bank"):
+            BankStore(tmp_path / "bank.xz")
+    with pytest.raises(StoreError, match="compressed skill bank"):
+        BankStore(tmp_path / "missing.xz")
+
+
+def record(mode, number, right, *cards):
+    shown = [[card, 0.5] for card in cards]
+    whose = {"arm": "sesa", "seed": 0, "benchmark": "nq", "id": f"q{number}", "question": f"Question {number}?"}
+    return {**whose, "mode": mode, "em": right, "cards": shown}
+
+
+def test_the_command_tells_what_a_card_did_at_evaluation(path, tmp_path, capsys):
+    off = [record("off", number, number > 1) for number in range(4)]
+    on = [record("on", number, number != 3, "seed", "another") for number in range(4)]
+    rows = [*off, *on, record("shuffled", 0, False, "seed"), record("on", 5, True, "another"), record("on", 6, True, "seed")]
+    files = tmp_path / "plain.jsonl", tmp_path / "packed.jsonl.xz"
+    files[0].write_text("".join(json.dumps(row) + "\n" for row in rows))
+    files[1].write_bytes(lzma.compress(files[0].read_bytes()))
+    text, packed = (told(capsys, str(path), "seed", "--records", str(file)) for file in files)
+    assert text == packed
+    assert "Shown for 6 answers at evaluation; with the bank open 5: 2 turned right, 1 turned wrong" in text
+    assert "on, cosine 0.500: wrong without, right with it: Question 0?" in text
+    assert "shuffled, cosine 0.500: wrong without, wrong with it: Question 0?" in text
+    assert "on, cosine 0.500: right with it: Question 6?" in text
+    files[0].write_text("{}")
+    with pytest.raises(StoreError, match="expected the records of an evaluation"):
+        told(capsys, str(path), "seed", "--records", str(files[0]))

@@ -61,7 +61,7 @@ def page(results: Results, judged: Sequence[Judged], tables: Sequence[Table], mo
     parts = {
         "title": f"SESA experiment: {escape(results.experiment.name)}",
         "style": _template("style.css"),
-        "studies": studies_html(results.experiment),
+        "studies": studies_html(results.experiment, results.revisions()),
         "claims": claims_html(judged),
         "tables": "".join(map(table_html, tables)),
         "data": "\n".join(_data(results, most)),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.experiment.cells import PACKED_BANK
 from benchmarks.experiment.design import Cell, same_training
 from benchmarks.experiment.page.answers import Place
 from benchmarks.experiment.page.replay import Line
@@ -18,7 +19,8 @@ from sesa_env.memory.store import BankStore
 _FIELDS = {
     "b": "number of its bank", "i": "id", "d": "description", "t": "trigger", "a": "avoidance cue", "z": "queries",
     "o": "origin", "p": "1 if permanent", "s": "step", "w": "teacher", "r": "retrieved", "h": "helpful", "u": "hurt",
-    "v": "ids of the cards shown in vain to its failure", "f": "number of that failure in its place, -1 if none",
+    "v": "ids of the cards shown in vain to its failure", "e": "ids of the cards evicted as it came in, to keep the cap",
+    "f": "number of that failure in its place, -1 if none",
     "n": "retrievals that are stored", "x": "[step, reason] of its eviction, null if it lives",
 }  # fmt: skip
 
@@ -57,7 +59,8 @@ def _banks(results: Results) -> Iterator[Bank]:
 
 
 def _file(root: Path, cell: Cell, source: Mapping[str, str]) -> Path:
-    return stage_directory(root, source[cell.id], cell.stages[-1]) / BANK_FILE
+    folder = stage_directory(root, source[cell.id], cell.stages[-1])
+    return folder / (PACKED_BANK if (folder / PACKED_BANK).is_file() else BANK_FILE)
 
 
 def card_numbers(banks: Sequence[Bank], study: str) -> dict[tuple[str, int, str], int]:
@@ -95,8 +98,8 @@ def _card(bank: int, life: Life, failure: int) -> dict[str, Any]:
     death = None if life.death is None else [life.death.step, life.death.reason]
     values = (
         bank, card.id, card.description, card.trigger, card.avoid, card.queries, origin.origin, int(card.permanent),
-        origin.step, origin.teacher, card.retrieved, round(card.helpful, 3), round(card.hurt, 3), life.despite, failure,
-        len(life.shown), death,
+        origin.step, origin.teacher, card.retrieved, round(card.helpful, 3), round(card.hurt, 3), life.despite,
+        life.ousted, failure,        len(life.shown), death,
     )  # fmt: skip
     return dict(zip(_FIELDS, values, strict=True))
 

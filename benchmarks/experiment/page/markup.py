@@ -1,22 +1,26 @@
 """The parts of a page that are plain HTML: tables, and the claims with their intervals drawn. They need no script."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
-from benchmarks.experiment.claims import ALPHA, Judged
+from benchmarks.experiment.claims import HOLM, MEASURES, Judged
 from benchmarks.experiment.design import Experiment
 from benchmarks.render import Column, Row, Table, format_cell
 
 _CLASSES = {"holds": "holds", "reversed": "reversed", "not established": "open", "unfinished": "open"}
 _NUMBER = ' class="number"'
 _HEADS = (
-    ("Claim", ""), ("Verdict", ""), ("Ours", _NUMBER), ("Interval", ""), ("95 %, corrected", _NUMBER), ("Paper", ""),
+    ("Claim", ""), ("Verdict", ""), ("Ours", _NUMBER), ("Interval", ""), ("Corrected", _NUMBER),
+    ("Level, %", _NUMBER), ("Unit", ""), ("Paper", ""),
 )  # fmt: skip
 _NOTE = (
-    "Differences in points of exact match, paired by world and question; informative groups are those of a step, and how far "
-    "questions move is a distance from 0 to 1, times 100. Intervals are corrected for the number of claims (Holm): the chance "
-    f"of any false verdict is at most {ALPHA:.0%}. Verdicts follow from the intervals alone. Claims marked as control are "
-    "ours: the paper lacks them. The paper's numbers are of language models on the real benchmarks, not comparable with ours."
+    "Differences, paired by world and question: points are of exact match, and how far questions move is a distance from 0 to "
+    f"1, in hundredths. {HOLM} Verdicts follow from the intervals alone. Claims marked as control are ours: the paper lacks "
+    "them. The paper's numbers are of language models on the real benchmarks, not comparable with ours."
+)
+BY_REVISION = (
+    "Trainings were carried out by one command or by several, in any order. How many were finished with which revision of the "
+    "code:"
 )
 _WIDTH, _HEIGHT, _MARGIN = 180, 22, 8  # of a drawn interval, in CSS pixels
 
@@ -45,6 +49,8 @@ def _claim(one: Judged, largest: float) -> str:
         f'<td class="number">{format_cell(one.estimate.value * scale, "signed")}</td>'
         f"<td>{_interval(one, largest)}</td>"
         f'<td class="number">{interval}</td>'
+        f'<td class="number">{format_cell(one.level, "percent")}</td>'
+        f"<td>{MEASURES[one.claim.measure].shown}</td>"
         f"<td>{escape(one.claim.paper) or format_cell(None, 'text')}</td></tr>"
     )
 
@@ -94,12 +100,13 @@ def _scrolled(caption: str, table: str, notes: Sequence[str], name: str = "") ->
     return f'<div class="table"{place}>{heading}{scroll}{below}</div>'
 
 
-def studies_html(experiment: Experiment) -> str:
-    """Lists what was trained and evaluated."""
+def studies_html(experiment: Experiment, revisions: Mapping[str, int]) -> str:
+    """Lists what was trained and evaluated, and with which revisions of the code (`Results.revisions`)."""
     items = "".join(
         f"<li><strong>{escape(study.title)}</strong> (<code>{escape(study.name)}</code>): {len(study.arms)} arms, "
         f"{len(study.seeds)} {'seed' if len(study.seeds) == 1 else 'seeds'}, evaluated after "
         f"{', '.join(map(str, study.stages))} updates on {study.questions} questions of each benchmark</li>"
         for study in experiment.studies
     )
-    return f"<ul>{items}</ul>"
+    made = "".join(f"<li><code>{escape(revision)}</code>: {count}</li>" for revision, count in revisions.items())
+    return f"<ul>{items}</ul><p>{BY_REVISION}</p><ul>{made}</ul>"

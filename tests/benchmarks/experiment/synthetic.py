@@ -33,6 +33,8 @@ from sesa_env.validity import REJECT_REASONS
 RULES = {"max_turns": 5, "max_searches": 4, "top_k": 2}
 HOSTILE = "</script><img src=x onerror=alert(1)> & \u2028 <b>bold</b>"
 """What a Solver may write: none of it may become markup."""
+REVISIONS = {"revision": "1" * 40, "dirty": False}, {"revision": "2" * 40, "dirty": True}
+"""Of the code, noted for trainings of seed 0 and for the others."""
 _CHANCE = {"base": 0.2, "ssp": 0.35, "shaping-only": 0.4, "sesa": 0.45}
 _FIELDS = ("valid_rate", "hops_posed", "solve_rate", "informative_groups", "challenger_reward", "solver_entropy")
 
@@ -90,7 +92,7 @@ def write(made: Experiment, root: Path) -> Path:
             if cell.arm not in ("base", "oracle"):
                 write_records(folder / POSED, list(_posed(stage)))
         _evaluations(cell, root, banks.get(cell.id, []), rng)
-        write_json(root / FOLDER / cell.id / FINISHED, {})
+        write_json(root / FOLDER / cell.id / FINISHED, {"git": REVISIONS[cell.seed > 0]})
     for study in made.studies:
         for one in matches(study, made.training, source):
             cell = next(cell for cell in cells if cell.id == one.id)

@@ -1,6 +1,7 @@
 """Claims: Holm's correction by hand, verdicts that follow from intervals alone, and how often they are wrong by chance."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,8 +10,9 @@ from hypothesis import strategies as st
 
 pytest.importorskip("torch", reason="the experiment's design reads the training presets, which need the llm extra")
 
-from benchmarks.experiment.claims import CLAIMS, Claim, holm_levels, is_shown, judge, verdict
+from benchmarks.experiment.claims import CLAIMS, MEASURES, Claim, holm_levels, is_shown, judge, verdict
 from benchmarks.experiment.design import EXPERIMENTS
+from benchmarks.experiment.tables import claims_table
 from benchmarks.stats import Differences, Estimate, macro_interval
 
 NAMED = [Claim(f"claim {number}", "main", ("a", "off"), ("b", "off")) for number in range(12)]
@@ -49,6 +51,18 @@ def test_the_corrected_interval_is_wider_and_decides():
     assert (first.verdict, second.verdict) == ("holds", "not established")
     assert first.row()["low"] == first.low
     assert set(first.row()) >= {"claim", "estimate", "low", "high", "verdict"}
+
+
+def test_every_number_has_a_unit_in_json_and_table():
+    """Shares are shown in points and distances in hundredths, counts as they are; each row says which, and its own level."""
+    made = [replace(NAMED[0], measure=measure) for measure in ("em", "informative_groups", "Jensen-Shannon distance")]
+    found = judge(made, [Estimate(0.1, 0.02, 0.18, 0.02, 5)] * 3)
+    assert [one.row()["unit"] for one in found] == ["share of questions", "groups a step", "distance from 0 to 1"]
+    assert [row["estimate"] for row in claims_table(found).rows] == pytest.approx([10.0, 0.1, 10.0])
+    assert [row["unit"] for row in claims_table(found).rows] == ["points", "groups a step", "hundredths"]
+    assert [row["level"] for row in claims_table(found).rows] == [one.level for one in found]
+    assert found[0].level == pytest.approx(1 - 0.05 / 3)
+    assert {claim.measure for claim in CLAIMS} == set(MEASURES)
 
 
 def _table(rng, effects, worlds=6):

@@ -251,7 +251,7 @@ def test_one_seed_draws_no_claim(done):
     root, _ = done
     one = Experiment("one", "quick", (replace(TWO.studies[0], seeds=(0,)),))
     assert judge_claims(Results(one, root)) == []
-    assert "One seed: no claim is drawn." in report_of(one, [], {}, [])
+    assert "One seed: no claim is drawn." in report_of(one, [], {}, [], {})
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from benchmarks.experiment.claims import CLAIMS
 from benchmarks.experiment.design import ABLATIONS, ARMS, MAIN, PLACEBOS, TOOLED
 from benchmarks.experiment.keep import keep
 from benchmarks.experiment.outcome import write_outcome
+from benchmarks.experiment.page.cards import read_banks
 from benchmarks.experiment.results import Results
 from benchmarks.paper import PAPER
 from tests.benchmarks.experiment import synthetic
@@ -45,6 +46,15 @@ def test_every_claim_is_judged(done):
     claims = json.loads((root / "claims.json").read_text())
     assert [row["claim"] for row in claims] == [claim.claim for claim in CLAIMS]
     assert all(row["low"] <= row["estimate"] <= row["high"] for row in claims)
+
+
+def test_the_report_tells_the_revisions_of_the_code(done):
+    root, _ = done
+    report = (root / "report.md").read_text()
+    counts = Results(MADE, root).revisions()
+    assert list(counts) == ["1" * 12, f"{'2' * 12} with changes"]
+    assert all(f"- `{revision}`: {count} trainings" in report for revision, count in counts.items())
+    assert "by one command or by several" in report
 
 
 def test_every_figure_is_drawn(done):
@@ -141,6 +151,16 @@ def test_what_is_kept_gives_the_same_tables_and_claims(done, tmp_path):
     place = tmp_path / "kept"
     keep(root, place)
     assert not list(place.rglob("bank.sqlite"))
+    banks = [path.relative_to(place / "training").parts for path in place.rglob("bank.sqlite.xz")]
+    assert sorted(banks) == [
+        (f"main-{arm}-s{seed}", "000004", "bank.sqlite.xz") for arm in ("sesa-carryover", "sesa") for seed in (0, 1)
+    ]
+    ours, theirs = (
+        {(bank.arm, bank.seed): bank.lives for bank in read_banks(Results(MADE, one)) if bank.study == MAIN}
+        for one in (root, place)
+    )
+    assert set(theirs) == {(arm, seed) for arm in ("sesa", "sesa-carryover") for seed in (0, 1)}
+    assert all(ours[key] == lives for key, lives in theirs.items())
     before = (place / "claims.json").read_bytes()
     again = {table.name: table for table in write_outcome(MADE, place)}
     assert again == tables

@@ -103,6 +103,20 @@ def test_the_claims_come_first_with_verdicts_from_their_intervals(root):
     assert text.index('id="claims"') < text.index('id="tables"')
 
 
+def test_each_claim_tells_the_level_of_its_interval_and_its_unit(root):
+    text = page(Results(MADE, root), judged((0.1, 0.2), (-0.1, 0.1)), [TABLE])
+    assert re.findall(r'<td class="number">([\d.]+)</td><td>(\w+)</td>', text) == [("97.5", "points"), ("95.0", "points")]
+    assert "false verdicts over the whole table" in text
+    assert "no joint coverage" in text
+
+
+def test_the_page_tells_the_revisions_of_the_code(root):
+    results = Results(MADE, root)
+    assert results.revisions() == {"1" * 12: 4, f"{'2' * 12} with changes": 4}
+    text = page(results, [], [TABLE])
+    assert f"<li><code>{'1' * 12}</code>: 4</li><li><code>{'2' * 12} with changes</code>: 4</li>" in text
+
+
 def test_one_seed_draws_no_claim(root):
     text = page(Results(MADE, root), [], [TABLE])
     assert "One seed: no claim is drawn." in text
@@ -159,6 +173,7 @@ def test_a_card_leads_to_its_failure_and_its_end(root, data):
         assert failure["prediction"] == "wrong answer"
         assert [event for _, event, _ in failure["turns"]] == ["search", "answer"]
         assert card["v"] == tuple(name for name, _ in failure["cards"])
+        assert card["e"] == ()
     assert any(data["place-main-0"]["shown"])
 
 

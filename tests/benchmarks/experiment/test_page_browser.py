@@ -140,7 +140,7 @@ def test_a_card_is_followed_to_its_failure_and_to_a_transcript(open_page, small)
     playwright.expect(dialog.locator("#failure")).to_have_text("The failure it came from")
     assert "wrong answer" in dialog.inner_text()
     assert dialog.locator(".passage").count() > 0
-    assert "What it replaced" in dialog.inner_text()
+    assert "Shown in vain to it" in dialog.inner_text()
     assert "Retrieved in training" in dialog.inner_text()
     dialog.locator("a[href^='#answer/']").first.click()
     playwright.expect(dialog.locator(".pair > div")).to_have_count(2)
@@ -268,6 +268,19 @@ def test_paper_has_the_claims_and_tables_and_not_the_browsers(open_page, small):
     assert [page.locator(f"#{name}").is_visible() for name in ("claims", "tables", "plots", "cards", "transcripts")] == [
         True, True, True, False, False,
     ]  # fmt: skip
+
+
+def test_plots_are_on_paper_though_nobody_scrolled_to_them(open_page, small):
+    page = open_page(small, width="phone")
+    assert page.locator("#plots svg").count() == 0
+    # Heard after the page's own: what is there now is what is printed.
+    page.evaluate("""addEventListener("beforeprint", () => {
+      window.printed = document.querySelectorAll("#plots > :not([aria-busy]) svg[role=img]").length;
+    })""")
+    page.pdf()
+    assert page.evaluate("window.printed") == 4
+    page.locator("#plots").scroll_into_view_if_needed()
+    assert page.locator("#plots svg[role=img]").count() == 4
 
 
 def test_a_browser_without_decompression_reads_the_same(open_page, small):

@@ -177,7 +177,7 @@ function born(card, data, cards) {
           failure.evidence.map((passage) => passageView(data.passages[passage], true, false)),
         ]
       : "",
-    el("h4", {}, "What it replaced"),
+    el("h4", {}, "Shown in vain to it"),
     failure.cards.length
       ? el(
           "ul",
@@ -186,14 +186,23 @@ function born(card, data, cards) {
             el(
               "li",
               {},
-              "shown in vain: ",
               cardLink(cards, card.b, id),
               ` (likeness ${likeness})`,
               gone(cards, card.b, id),
             ),
           ),
         )
-      : el("p", { class: "note" }, "Nothing: no card was shown to the failed attempt."),
+      : el("p", { class: "note" }, "No card was shown to the failed attempt."),
+    card.e.length
+      ? [
+          el("h4", {}, "Evicted as it came in, to keep the bank's cap"),
+          el(
+            "ul",
+            {},
+            card.e.map((id) => el("li", {}, cardLink(cards, card.b, id))),
+          ),
+        ]
+      : "",
     siblings.length
       ? el(
           "p",

@@ -1,4 +1,4 @@
-// DEFLATE (RFC 1951) for browsers that have no DecompressionStream.
+// DEFLATE (RFC 1951) at once, and for browsers that have no DecompressionStream.
 const LENGTHS = [
   3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258,
 ];

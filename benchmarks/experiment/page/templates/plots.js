@@ -2,10 +2,13 @@
 const QUIET = 5; // arms shown at first; more would be a tangle
 
 async function startPlots(body) {
-  const data = await part("plots"),
-    studies = Object.keys(data.titles).filter(
-      (name) => data.curves[name].length || Object.keys(data.training[name]).length,
-    );
+  drawPlots(body, await part("plots"));
+}
+
+function drawPlots(body, data) {
+  const studies = Object.keys(data.titles).filter(
+    (name) => data.curves[name].length || Object.keys(data.training[name]).length,
+  );
   const state = { study: studies[0], metric: "", hidden: new Set() };
   const controls = el("div", { class: "controls" }),
     legend = el("div", { class: "legend", role: "group", "aria-label": "Arms" });

@@ -71,7 +71,12 @@ function startRoutes() {
   );
   for (const name of links.keys()) seen.observe(document.getElementById(name));
   addEventListener("beforeprint", () => {
-    start("plots");
+    // Printing waits for no promise: plots that are not there yet are drawn before this returns.
+    const body = document.querySelector("#plots > .body");
+    if (!body.hasAttribute("aria-busy")) return;
+    drawPlots(body, unpackNow("plots"));
+    body.removeAttribute("aria-busy");
+    started.set("plots", Promise.resolve());
   });
   addEventListener("hashchange", route);
   route();
