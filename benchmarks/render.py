@@ -117,7 +117,7 @@ _LATEX = str.maketrans({letter: f"\\{letter}" for letter in "&%$#_{}"}) | str.ma
 
 
 _CODE = re.compile("`([^`]+)`")
-_WORDS = re.compile(r"[^\s/]*/|\S+\s*")
+_WORDS = re.compile(r"[^\s/]*/\s*|\S+\s*")
 _HEAD = 10  # letters of a heading in one line
 
 
