@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -115,23 +116,47 @@ _LATEX = str.maketrans({letter: f"\\{letter}" for letter in "&%$#_{}"}) | str.ma
 )
 
 
+_CODE = re.compile("`([^`]+)`")
+_WORDS = re.compile(r"[^\s/]*/\s*|\S+\s*")
+_HEAD = 10  # letters of a heading in one line
+
+
 def to_latex(table: Table) -> str:
-    r"""Renders a LaTeX table; the document needs \usepackage{booktabs}."""
+    r"""Renders a LaTeX table, no wider than the text; the document needs \usepackage{booktabs,graphicx}."""
     align = "".join("l" if column.style == "text" else "r" for column in table.columns)
-    heads = [column.title.translate(_LATEX) for column in table.columns]
+    heads = [_latex_head(column) for column in table.columns]
     groups = [[_ampersands(table, row) for row in group] for group in table.groups]
     body = "\n\\midrule\n".join("\n".join(lines) for lines in groups)
-    notes = " ".join([f"{table.caption}.", *table.notes]).translate(_LATEX)
+    caption, notes = _latex(table.caption), _latex(" ".join([f"{table.caption}.", *table.notes]))
     return (
-        "% Needs \\usepackage{booktabs}.\n\\begin{table}\n\\centering\n\\small\n"
-        f"\\caption{{{notes}}}\n\\label{{tab:{table.name}}}\n"
+        "% Needs \\usepackage{booktabs,graphicx}.\n\\begin{table}\n\\centering\n\\small\n"
+        f"\\caption[{caption}]{{{notes}}}\n\\label{{tab:{table.name}}}\n"
+        "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n"
         f"\\begin{{tabular}}{{{align}}}\n\\toprule\n{' & '.join(heads)} \\\\\n\\midrule\n{body}\n\\bottomrule\n"
-        "\\end{tabular}\n\\end{table}\n"
+        "\\end{tabular}}\n\\end{table}\n"
     )
 
 
+def _latex(text: str) -> str:
+    """Writes text, with the Markdown for code that notes have, as LaTeX."""
+    return _CODE.sub(r"\\texttt{\1}", text.translate(_LATEX))
+
+
+def _latex_head(column: Column) -> str:
+    """Writes a heading, a long one in lines, broken at spaces and after slashes."""
+    lines: list[str] = []
+    for word in _WORDS.findall(column.title):
+        if lines and len(lines[-1] + word.rstrip()) <= _HEAD:
+            lines[-1] += word
+        else:
+            lines.append(word)
+    written = r"\\".join(_latex(line.rstrip()) for line in lines)
+    side = "l" if column.style == "text" else "r"
+    return f"\\shortstack[{side}]{{{written}}}" if len(lines) > 1 else written
+
+
 def _ampersands(table: Table, row: Row) -> str:
-    return " & ".join(format_cell(row.get(column.key), column.style).translate(_LATEX) for column in table.columns) + r" \\"
+    return " & ".join(_latex(format_cell(row.get(column.key), column.style)) for column in table.columns) + r" \\"
 
 
 def to_csv(table: Table) -> str:

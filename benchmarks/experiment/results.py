@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from agents.selfplay.config import RunConfig as TrainingConfig
 from agents.selfplay.metrics import BOOTSTRAP
 from benchmarks.experiment.cells import FINISHED, PACKED_METRICS, evaluation_directory, read_evaluation
 from benchmarks.experiment.costs import spent
@@ -19,6 +20,7 @@ from benchmarks.experiment.training import FOLDER, stage_directory
 from benchmarks.records import Record, read_json, read_records
 from benchmarks.scores import Scores
 from benchmarks.stats import Differences, Estimate, interval
+from benchmarks.suites import SUITES, Suite
 from benchmarks.trained import BASE, METRICS_FILE
 
 
@@ -48,6 +50,15 @@ class Results:
     @cached_property
     def _cells(self) -> dict[tuple[str, str, int], Cell]:
         return {(cell.study, cell.arm, cell.seed): cell for cell in self.experiment.cells()}
+
+    @property
+    def suite(self) -> Suite:
+        """The benchmarks that are evaluated on."""
+        return SUITES[next(iter(self._cells.values())).config["world"]]
+
+    def config(self, study: Study, arm: str) -> TrainingConfig:
+        """Returns how an arm of a study is trained, in its first world."""
+        return training_config(self._cells[study.name, arm, study.seeds[0]])
 
     def records(self, study: Study, stage: int, tool: str = "") -> list[Record]:
         """Reads all answers of a study after so many updates, arm by arm, after the last those of its matched arms too.

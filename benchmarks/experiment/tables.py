@@ -1,4 +1,4 @@
-"""The tables of an experiment, T1 to T5 and the claims, with the paper's numbers beside ours."""
+"""The tables of an experiment, T1 to T6 and the claims, with the paper's numbers beside ours."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,9 +11,9 @@ from benchmarks.experiment.coupling import Coupled
 from benchmarks.experiment.design import ABLATIONS, MAIN, PLACEBOS, TOOLED, Study
 from benchmarks.experiment.regime_figure import regime_table
 from benchmarks.experiment.results import Results, tooled_arm
+from benchmarks.experiment.stages import stages_table
 from benchmarks.render import Column, Row, Table
 from benchmarks.scores import Scores, Side
-from benchmarks.suites import SUITES
 from benchmarks.tables import judged_tables, main_table, paper_table
 
 CLAIMS_TABLE = "claims"
@@ -22,6 +22,8 @@ _PAPER = (
     "Paper: macro mean over the seven real benchmarks, percent, Qwen3-4B unless it says otherwise; not comparable with ours."
 )
 _PAIRED = "Differences in points of exact match, paired by world and question, with 95 % intervals (benchmarks.stats)."
+
+_TRAINED_WITH = "In training a question was shown 3 cards at most and BM25 searched."
 
 _DUAL = (
     ("SSP", ("ssp", "off"), "53.9"),
@@ -60,12 +62,13 @@ _ROLES = {
     "roles-grpo-grpo": "50.9, 504 s",
 }
 """The paper's averages and seconds a step of SSP, by the arm of ours with the same algorithms."""
+_ROLE = "roles-reinforce-grpo"
+"""The arm with the algorithms of SESA itself."""
 
 
 def experiment_tables(results: Results, judged: Sequence[Judged]) -> list[Table]:
     """Makes all tables that an experiment has the arms for, the claims first."""
     main = results.experiment.study(MAIN)
-    suite = SUITES[main.settings.get("world", "miniwiki")]
     about = (
         f"Mean over {len(main.seeds)} seeds, each a world of its own."
         if len(main.seeds) > 1
@@ -73,9 +76,10 @@ def experiment_tables(results: Results, judged: Sequence[Judged]) -> list[Table]
     )
     tables = [
         claims_table(judged) if judged else None,
-        main_table(results.scores(main), suite, about),
-        *judged_tables(results.scores(main), suite, about, len(main.seeds)),
+        main_table(results.scores(main), results.suite, about),
+        *judged_tables(results.scores(main), results.suite, about, len(main.seeds)),
         _worlds(results, main),
+        stages_table(results, main),
         _dual_path(results, main),
         _ablations(results, main),
         _at_evaluation(results, main),
@@ -157,35 +161,51 @@ def _dual_path(results: Results, study: Study) -> Table | None:
 
 
 def _ablations(results: Results, main: Study) -> Table | None:
-    groups = [_ablation_rows(results.scores(main), [row for row in _ABLATED if row[1] in main.arms])]
+    groups = [_ablation_rows(results, main, [row for row in _ABLATED if row[1] in main.arms])]
     for name, arms in (("ablations", ABLATIONS), ("placebos", ("shaping-only", *PLACEBOS))):
         study = next((study for study in results.experiment.studies if study.name == name), None)
         if study is not None:
-            groups.append(_ablation_rows(results.scores(study), [(_MORE[arm], arm, "") for arm in arms if arm in study.arms]))
+            groups.append(_ablation_rows(results, study, [(_MORE[arm], arm, "") for arm in arms if arm in study.arms]))
     if not any(len(group) > 1 for group in groups):
         return None
     columns = (
         Column("arm", "Arm"),
+        Column("study", "Study"),
+        Column("worlds", "Worlds", "count"),
+        Column("updates", "Updates", "count"),
         Column("off", "Off", "percent"),
         Column("on", "On", "percent"),
         *_DIFFERENCE,
         Column("paper", "Paper"),
     )
     notes = (
-        f"Differences are SESA's On minus the arm's On (its Off where it has no bank). {_PAIRED} Each group has worlds and "
-        "updates of its own, and its own row of SESA. Trained with shuffled or irrelevant cards, an arm's On is with the bank "
-        "that it collected meanwhile, as it is.",
+        f"Differences are SESA's On minus the arm's On (its Off where it has no bank). {_PAIRED} Each study has worlds and "
+        "updates of its own, and its own row of SESA: compare within a study alone. Trained with shuffled or irrelevant cards, "
+        "an arm's On is with the bank that it collected meanwhile, as it is.",
+        *_elsewhere(main),
         f"{_PAPER} SESA-On there: 56.2.",
     )
     return Table("ablations", "Ablations and placebos in training", columns, tuple(tuple(group) for group in groups), notes)
 
 
-def _ablation_rows(scores: Scores, arms: Sequence[tuple[str, str, str]]) -> list[Row]:
-    rows: list[Row] = [{"arm": "SESA", **_off_and_on(scores, "sesa"), "paper": ""}]
+def _elsewhere(main: Study) -> list[str]:
+    """Says of what was taken apart at evaluation only where that is told."""
+    tables = []
+    if any(mode.startswith("top-") for mode in main.controls.get("sesa", ())):
+        tables.append("how many cards are shown (the table of the same weights with other cards)")
+    if main.tools:
+        tables.append("the search tool (the table of search tools)")
+    return [f"Changed at evaluation only: {' and '.join(tables)}. {_TRAINED_WITH}"] if tables else []
+
+
+def _ablation_rows(results: Results, study: Study, arms: Sequence[tuple[str, str, str]]) -> list[Row]:
+    scores = results.scores(study)
+    made = {"study": study.name, "worlds": len(study.seeds), "updates": study.stages[-1]}
+    rows: list[Row] = [{"arm": "SESA", **made, **_off_and_on(scores, "sesa"), "paper": ""}]
     for label, arm, paper in arms:
         mode = "on" if (arm, "on") in scores.sides else "off"
         compared = _compared(scores, (arm, mode), ("sesa", "on"))
-        rows.append({"arm": label, **_off_and_on(scores, arm), **compared, "paper": paper})
+        rows.append({"arm": label, **made, **_off_and_on(scores, arm), **compared, "paper": paper})
     return rows
 
 
@@ -203,9 +223,8 @@ def _at_evaluation(results: Results, study: Study) -> Table | None:
         for label, mode in shown
     )
     columns = (Column("arm", "SESA's Solver is shown"), Column("macro", "Macro mean", "percent"), *_DIFFERENCE)
-    return Table(
-        "at_evaluation", "The same weights with other cards", columns, (rows,), (f"Differences are to Off. {_PAIRED}",)
-    )
+    notes = (f"{_TRAINED_WITH} What differs is the evaluation alone. Differences are to Off. {_PAIRED}",)
+    return Table("at_evaluation", "The same weights with other cards", columns, (rows,), notes)
 
 
 def _skillrl(results: Results, study: Study) -> Table | None:
@@ -237,6 +256,7 @@ def _roles(results: Results) -> Table | None:
             {
                 "arm": arm.removeprefix("roles-"),
                 **_off_and_on(scores, arm),
+                **_compared(scores, (_ROLE, "on"), (arm, "on")),
                 "tokens": cost["tokens"] / cost["updates"],
                 "seconds": cost["seconds"] / cost["updates"],
                 "paper": _ROLES[arm],
@@ -246,13 +266,16 @@ def _roles(results: Results) -> Table | None:
         Column("arm", "Challenger-Solver"),
         Column("off", "Off", "percent"),
         Column("on", "On", "percent"),
+        *_DIFFERENCE,
         Column("tokens", "Tokens an update", "number"),
         Column("seconds", "Seconds an update", "number"),
         Column("paper", "Paper"),
     )
     notes = (
-        "Ours are SESA, with its bank, with these algorithms in its seats; seconds are of the machine that trained, two "
-        "trainings at a time. Paper: SSP with them, its average and seconds a step.",
+        "Ours are SESA, with its bank, with these algorithms in its seats. Differences are to the On of "
+        f"`{_ROLE.removeprefix('roles-')}`, SESA's own. {_PAIRED} Seconds are of the machine that trained, two trainings at a "
+        "time.",
+        "Paper: SSP with them, its average and seconds a step.",
     )
     return Table("roles", "The algorithms of the two seats, and what they cost", columns, (tuple(rows),), notes)
 
@@ -284,8 +307,8 @@ def _tools(results: Results, study: Study) -> Table | None:
         Column("hit", "Hit@1, Off", "percent"),
     )
     notes = (
-        "The same Solvers on the same questions, trained with BM25 and evaluated with each tool. Encoder: MiniLM. Differences "
-        f"are to BM25, On where the arm has a bank. {_PAIRED}",
+        "The same Solvers on the same questions, evaluated with each tool: none was trained with another than BM25. Encoder: "
+        f"MiniLM. Differences are to BM25, On where the arm has a bank. {_PAIRED}",
     )
     return Table("tools", "Search tools at evaluation", columns, tuple(groups), notes)
 

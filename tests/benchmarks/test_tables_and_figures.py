@@ -108,7 +108,7 @@ TABLE = Table(
     "Two & three",
     (Column("name", "Na_me"), Column("score", "Score", "percent"), Column("range", "Range", "interval")),
     (({"name": "a|b", "score": 0.5, "range": [-0.1, 0.25]},), ({"name": "c%"},)),
-    ("A note.",),
+    ("A `n_ote`.",),
 )
 
 
@@ -121,11 +121,12 @@ def test_markdown():
         "| a\\|b | 50.0 | [\N{MINUS SIGN}10.0, +25.0] |",
         "| c% | \N{EN DASH} | \N{EN DASH} |",
     ]
-    assert lines[-1] == "A note."
+    assert lines[-1] == "A `n_ote`."
 
 
 def test_latex():
-    body = to_latex(TABLE).partition("\\toprule\n")[2].partition("\\bottomrule")[0]
+    text = to_latex(TABLE)
+    body = text.partition("\\toprule\n")[2].partition("\\bottomrule")[0]
     assert body.splitlines() == [
         "Na\\_me & Score & Range \\\\",
         "\\midrule",
@@ -133,8 +134,24 @@ def test_latex():
         "\\midrule",
         "c\\% & -- & -- \\\\",
     ]
-    assert "\\begin{tabular}{lrr}" in to_latex(TABLE)
-    assert "\\caption{Two \\& three. A note.}" in to_latex(TABLE)
+    assert "\\begin{tabular}{lrr}" in text
+    assert "\\caption[Two \\& three]{Two \\& three. A \\texttt{n\\_ote}.}" in text
+    assert "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n\\begin{tabular}" in text
+    assert "\\usepackage{booktabs,graphicx}" in text
+
+
+@pytest.mark.parametrize(
+    ("title", "style", "head"),
+    [
+        ("miniwiki/2wikimultihopqa", "percent", "\\shortstack[r]{miniwiki/\\\\2wikimultihopqa}"),
+        ("Tokens a point, Off", "text", "\\shortstack[l]{Tokens a\\\\point, Off}"),
+        ("Macro mean", "percent", "Macro mean"),
+        ("one / two", "text", "one / two"),
+    ],
+)
+def test_long_headings_are_broken_in_latex(title, style, head):
+    table = Table("t", "A table", (Column("one", title, style),), ((),))
+    assert f"\\toprule\n{head} \\\\" in to_latex(table)
 
 
 def test_csv_and_json_keep_unrounded_values(tmp_path):

@@ -1,21 +1,19 @@
 """The answers that a page can show: questions, attempts by arm and mode, and what each attempt read, played again."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeAlias
 
+from benchmarks.experiment.asked import Key, asked_questions, evaluated_units, key_of
 from benchmarks.experiment.design import Study
 from benchmarks.experiment.page.packing import Pool
 from benchmarks.experiment.page.replay import Line, Replayer
 from benchmarks.experiment.results import Results
-from benchmarks.records import Record, read_json
-from benchmarks.suites import BENCHMARKS, open_world, take_questions
-from benchmarks.units import EvalUnit, unit_from_json
+from benchmarks.records import Record
+from benchmarks.suites import BENCHMARKS, open_world
+from benchmarks.units import EvalUnit
 from sesa_env.types import Passage, Question
 
-Key: TypeAlias = tuple[int, str, str]
-"""Seed, benchmark, question id."""
 CardNumbers: TypeAlias = Mapping[tuple[str, int, str], int]
 """The number of a card on the page, by arm, seed and id."""
 
@@ -86,9 +84,9 @@ def answers(results: Results, study: Study, most: int, cards: CardNumbers, place
         transcript.
     """
     records = results.records(study, study.stages[-1])
-    worlds = _worlds(folder for _, folder in results.evaluations(study, study.stages[-1]))
+    worlds = evaluated_units(folder for _, folder in results.evaluations(study, study.stages[-1]))
     grouped = _by_question(records)
-    known = _questions(worlds)
+    known = asked_questions(worlds)
     sides = list(dict.fromkeys((record["arm"], record["mode"]) for record in records))
     chosen = _first_of_each(list(grouped), records, most)
     numbers = {key: number for number, key in enumerate(grouped)}
@@ -99,36 +97,21 @@ def answers(results: Results, study: Study, most: int, cards: CardNumbers, place
     ]
     attempts = [_Numbered(number, question, record) for number, (question, record) in enumerate(ordered)]
     # What is kept of an experiment has no texts (`benchmarks.experiment.keep`).
-    told = [attempt for attempt in attempts if _key(attempt.record) in chosen and "texts" in attempt.record]
+    told = [attempt for attempt in attempts if key_of(attempt.record) in chosen and "texts" in attempt.record]
     _replay(told, worlds, known, places)
     return {
         "questions": [_question(key, grouped[key][0], known.get(key)) for key in grouped],
         "sides": sides,
-        "benchmarks": BENCHMARKS,
+        "benchmarks": {name: results.suite.title(name) for name in BENCHMARKS},
         "attempts": [_attempt(attempt, sides, cards) for attempt in attempts],
         "shown": sum(len(place.attempts) for place in places.values()),
     }
 
 
-def _worlds(directories: Iterable[Path]) -> dict[tuple[int, str], EvalUnit]:
-    """For each seed and benchmark a unit that says in which world and by which rules it was played."""
-    plans = [path for directory in directories if (path := directory / "plan.json").is_file()]
-    units = [unit_from_json(unit) for path in plans for unit in read_json(path)["units"] if unit["kind"] == "eval"]
-    return {(unit.seed, unit.benchmark): unit for unit in units if isinstance(unit, EvalUnit)}
-
-
-def _questions(worlds: Mapping[tuple[int, str], EvalUnit]) -> dict[Key, Question]:
-    found: dict[Key, Question] = {}
-    for (seed, benchmark), unit in worlds.items():
-        for question in take_questions(unit.world, benchmark, unit.questions, seed):
-            found[seed, benchmark, question.id] = question
-    return found
-
-
 def _by_question(records: Sequence[Record]) -> dict[Key, list[Record]]:
     grouped: dict[Key, list[Record]] = {}
     for record in sorted(records, key=lambda one: (one["seed"], list(BENCHMARKS).index(one["benchmark"]))):
-        grouped.setdefault((record["seed"], record["benchmark"], record["id"]), []).append(record)
+        grouped.setdefault(key_of(record), []).append(record)
     return grouped
 
 
@@ -158,16 +141,12 @@ def _replay(
             # Another release's world: what was written can be shown, what was read cannot be known.
             lines = [[Line(text, "") for text in one.record["texts"]] for one in played]
         else:
-            world, questions = open_world(unit.world), [known[_key(one.record)] for one in played]
+            world, questions = open_world(unit.world), [known[key_of(one.record)] for one in played]
             lines = Replayer(world, unit.rules).play(questions, [one.record["texts"] for one in played])
-            for number, question in {one.question: known[_key(one.record)] for one in played}.items():
+            for number, question in {one.question: known[key_of(one.record)] for one in played}.items():
                 found = (world.corpus.find(name) for name in question.evidence)
                 place.evidence[number] = [place.passage(passage) for passage in found if passage is not None]
         place.attempts |= {one.number: place.turns(turns) for one, turns in zip(played, lines, strict=True)}
-
-
-def _key(record: Record) -> Key:
-    return record["seed"], record["benchmark"], record["id"]
 
 
 def _question(key: Key, record: Record, question: Question | None) -> list[Any]:

@@ -1,5 +1,6 @@
 """The parts of a page that are plain HTML: tables, and the claims with their intervals drawn. They need no script."""
 
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 
@@ -22,6 +23,7 @@ BY_REVISION = (
     "Trainings were carried out by one command or by several, in any order. How many were finished with which revision of the "
     "code:"
 )
+_CODE = re.compile("`([^`]+)`")
 _WIDTH, _HEIGHT, _MARGIN = 180, 22, 8  # of a drawn interval, in CSS pixels
 
 
@@ -94,10 +96,15 @@ def _scrolled(caption: str, table: str, notes: Sequence[str], name: str = "") ->
     """A wide table scrolls by itself, by keyboard too, so that the page never does sideways."""
     label = escape(caption)
     place = f' id="{escape(name)}"' if name else ""
-    below = "".join(f'<p class="note">{escape(note)}</p>' for note in notes)
+    below = "".join(f'<p class="note">{_note(note)}</p>' for note in notes)
     heading = f"<h3>{label}</h3>" if name else ""
     scroll = f'<div class="scroll" role="region" aria-label="{label}" tabindex="0">{table}</div>'
     return f'<div class="table"{place}>{heading}{scroll}{below}</div>'
+
+
+def _note(text: str) -> str:
+    """Notes have Markdown's mark for code."""
+    return _CODE.sub(r"<code>\1</code>", escape(text))
 
 
 def studies_html(experiment: Experiment, revisions: Mapping[str, int]) -> str:

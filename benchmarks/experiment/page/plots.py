@@ -8,9 +8,11 @@ from numpy.typing import NDArray
 
 from agents.selfplay.metrics import scalars
 from benchmarks.experiment.design import MAIN, Study
-from benchmarks.experiment.figures import COLOURS, by_stage, smooth
+from benchmarks.experiment.figures import COLOURS, smooth
+from benchmarks.experiment.flips import Turned, flips
 from benchmarks.experiment.regime import AFTER, BEFORE, Cell, Model, design_of, fit, has_map, predict, regime_cells
 from benchmarks.experiment.results import Results
+from benchmarks.experiment.stages import by_stage
 from benchmarks.stats import Estimate
 from sesa_env.validity import REJECT_REASONS
 
@@ -51,7 +53,8 @@ def plots(results: Results) -> dict[str, Any]:
 
     Returns:
         JSON: `colours` by arm; `curves` by study, `training` by study and metric, each a list of series {name, x, mean, low,
-        high}; `metrics`, their labels; `flips`; `regime`, null where there is no map.
+        high}; `metrics`, their labels; `flips` by arm, each row [name, turned right, turned wrong, asked]; `regime`, null where
+        there is no map.
     """
     studies = results.experiment.studies
     return {
@@ -105,14 +108,15 @@ def _drawn(arm: str, seeds: Sequence[Sequence[float]]) -> dict[str, Any]:
 
 
 def _flips(results: Results, study: Study) -> list[dict[str, Any]]:
-    """Of each arm with a bank the questions that turned right and wrong from Off to On, by benchmark."""
-    scores = results.scores(study)
-    found = []
-    for arm in study.arms:
-        if {(arm, "off"), (arm, "on")} <= set(scores.sides):
-            tests = scores.compare((arm, "off"), (arm, "on")).tests
-            found.append({"arm": arm, "rows": [[name, test.gained, test.lost] for name, test in tests.items()]})
-    return found
+    """Of each arm with a bank the questions that turned right and wrong from Off to On, by kind and by benchmark."""
+    return [
+        {"arm": arm, "by": {"kind": _turned(found.kinds), "benchmark": _turned(found.benchmarks)}}
+        for arm, found in flips(results, study).items()
+    ]
+
+
+def _turned(found: Sequence[Turned]) -> list[list[Any]]:
+    return [[one.name, one.gained, one.lost, one.asked] for one in found]
 
 
 def _regime(results: Results) -> dict[str, Any] | None:

@@ -107,7 +107,8 @@ def write(made: Experiment, root: Path) -> Path:
 
 def _metrics(rng, step: int, banked: bool) -> dict:
     row = {"step": step, "questions": 2, "rollouts": 4, "step_s": 1.0, "solve_rates": [1, 0, 1], "solver_searches": 9}
-    row |= {name: round(float(rng.uniform(0.2, 0.9)) + 0.1 * step, 6) for name in _FIELDS} | {"solver_tokens_read": 50}
+    row |= {name: round(float(rng.uniform(0.2, 0.9)) + 0.1 * step, 6) for name in _FIELDS}
+    row |= {"solver_tokens_read": 50, "proposed": 4, "valid": 2}
     row |= {"rejected": {reason: int(rng.integers(3)) for reason in REJECT_REASONS}}
     if not banked:
         return row

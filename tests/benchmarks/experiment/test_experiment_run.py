@@ -113,7 +113,7 @@ def test_solvers_are_evaluated_with_other_search_tools(done):
 def test_the_report_has_claims_tables_and_figures(done):
     root, tables = done
     names = [table.name for table in tables]
-    assert names == ["claims", "main", "worlds", "dual_path", "at_evaluation", "tools", "budgets", "paper"]
+    assert names == ["claims", "main", "worlds", "stages", "dual_path", "at_evaluation", "tools", "budgets", "paper"]
     claims = json.loads((root / "claims.json").read_text())
     assert {row["verdict"] for row in claims} <= {"holds", "not established", "reversed"}
     assert all(row["low"] <= row["estimate"] <= row["high"] for row in claims)

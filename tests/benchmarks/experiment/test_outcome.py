@@ -1,6 +1,7 @@
 """What the whole of `small` leaves for readers, without its trainings: every table, figure and claim, from what is kept too."""
 
 import json
+import re
 
 import pytest
 
@@ -11,9 +12,11 @@ import numpy as np
 
 from benchmarks.experiment.claims import CLAIMS
 from benchmarks.experiment.design import ABLATIONS, ARMS, MAIN, PLACEBOS, TOOLED
+from benchmarks.experiment.flips import flips
 from benchmarks.experiment.keep import keep
 from benchmarks.experiment.outcome import write_outcome
 from benchmarks.experiment.page.cards import read_banks
+from benchmarks.experiment.page.plots import plots
 from benchmarks.experiment.results import Results
 from benchmarks.paper import PAPER
 from tests.benchmarks.experiment import synthetic
@@ -34,11 +37,29 @@ def arms_of(table):
 def test_every_table_is_there(done):
     root, tables = done
     assert list(tables) == [
-        "claims", "main", "worlds", "dual_path", "ablations", "at_evaluation", "compositions", "skillrl", "roles", "tools",
-        "coupling", "regime", "budgets", "paper",
+        "claims", "main", "worlds", "stages", "dual_path", "ablations", "at_evaluation", "compositions", "skillrl", "roles",
+        "tools", "coupling", "regime", "budgets", "paper",
     ]  # fmt: skip
     for name in tables:
         assert {path.suffix for path in (root / "tables").glob(f"{name}.*")} == {".md", ".tex", ".csv", ".json"}
+
+
+def test_every_table_is_whole_as_latex(done):
+    root, tables = done
+    for name, table in tables.items():
+        text = (root / "tables" / f"{name}.tex").read_text(encoding="utf-8")
+        stack = []
+        for what, place in re.findall(r"\\(begin|end)\{(\w+)\}", text):
+            assert what == "begin" or stack.pop() == place
+            stack += [place] if what == "begin" else []
+        assert not stack
+        assert text.count("{") - text.count("\\{") == text.count("}") - text.count("\\}")
+        assert not set(text) & set("`*|#")
+        assert text.isascii()
+        align = re.search(r"\\begin\{tabular\}\{(\w+)\}", text)[1]
+        lines = [line for line in text.partition("\\toprule")[2].splitlines() if line.endswith(" \\\\")]
+        assert len(lines) == 1 + len(table.rows)
+        assert {len(re.findall(r"(?<!\\)&", line)) + 1 for line in lines} == {len(align)}
 
 
 def test_every_claim_is_judged(done):
@@ -74,6 +95,9 @@ def test_the_ablations_and_placebos_are_beside_sesa_of_their_own_study(done):
         row["interval"][0] <= row["difference"] <= row["interval"][1] for group in (first, second, third) for row in group[1:]
     )
     assert first[0]["on"] != second[0]["on"]  # after the last stage, and after an earlier one
+    told = [{(row["study"], row["worlds"], row["updates"]) for row in group} for group in (first, second, third)]
+    assert told == [{("main", 2, 4)}, {("ablations", 2, 3)}, {("placebos", 2, 3)}]
+    assert any("at evaluation only" in note and "BM25" in note for note in tables["ablations"].notes)
     assert {row["paper"] for row in first} >= {"53.5", "54.0", "54.7"}
 
 
@@ -83,6 +107,12 @@ def test_skillrl_the_roles_and_the_tools(done):
     roles = tables["roles"].rows
     assert len(roles) == 6
     assert all(row["tokens"] > 0 and row["paper"] for row in roles)
+    reference, *others = roles
+    assert reference["arm"] == "reinforce-grpo"
+    assert "difference" not in reference
+    for row in others:
+        assert row["difference"] == pytest.approx(row["on"] - reference["on"])
+        assert row["interval"][0] <= row["difference"] <= row["interval"][1]
     tools = tables["tools"].rows
     assert [(row["arm"], row["tool"]) for row in tools] == [
         (arm, tool) for arm in TOOLED for tool in ("BM25, trained with", "dense", "hybrid")
@@ -124,6 +154,41 @@ def test_each_worlds_scores_are_told(done):
     main = {(row["arm"], row["mode"]): row["macro"] for row in tables["main"].rows if (row["arm"], row["mode"])}
     for row in tables["worlds"].rows:
         assert np.mean([row["0"], row["1"]]) == pytest.approx(main[row["arm"], row["mode"]])
+
+
+def test_scores_by_stage_begin_with_the_start_policy_as_the_arm_begins(done):
+    root, tables = done
+    main = {(row["arm"], row["mode"]): row["macro"] for row in tables["main"].rows}
+    rows = {(row["arm"], row["mode"]): row for row in tables["stages"].rows}
+    assert [column.key for column in tables["stages"].columns] == ["arm", "mode", "0", "2", "3", "4"]
+    assert main["base", "off"] != main["base", "on"]
+    assert rows["base", "on"] == {"arm": "base", "mode": "on", "0": main["base", "on"]}
+    for arm, mode in (("ssp", "off"), ("sesa", "off"), ("sesa", "on"), ("sesa-carryover", "on")):
+        assert rows[arm, mode]["0"] == main["base", mode]
+        assert rows[arm, mode]["4"] == pytest.approx(main[arm, mode])
+    assert rows["sesa-no-priming", "on"]["0"] == main["base", "off"]  # its bank is empty
+    assert "0" not in rows["skillrl", "on"]  # its bank is mined from other questions
+    curves = plots(Results(MADE, root))["curves"]["main"]
+    on = next(one for one in curves if (one["name"], one["mode"]) == ("sesa", "on"))
+    assert on["mean"][0] == pytest.approx(100 * main["base", "on"], abs=0.006)
+
+
+def test_flips_by_kind_and_by_benchmark_are_of_the_same_questions(done):
+    root, _ = done
+    results = Results(MADE, root)
+    main = results.experiment.study(MAIN)
+    found = flips(results, main)
+    assert {"base", "sesa"} <= set(found)
+    assert "ssp" not in found
+    tests = results.scores(main).compare(("sesa", "off"), ("sesa", "on")).tests
+    sesa = found["sesa"]
+    assert [(row.name, row.gained, row.lost) for row in sesa.benchmarks] == [
+        (f"miniwiki/{name}", test.gained, test.lost) for name, test in tests.items()
+    ]
+    assert {row.name for row in sesa.kinds} >= {"single, 1 hop", "bridge, 2 hops"}
+    assert sesa.kinds[0].name.endswith("1 hop")
+    for field in ("gained", "lost", "asked"):
+        assert sum(getattr(row, field) for row in sesa.kinds) == sum(getattr(row, field) for row in sesa.benchmarks) > 0
 
 
 def test_coupling_is_told_alike_in_table_and_page(done):

@@ -29,7 +29,7 @@ TABLE = Table(
     "A <caption>",
     (Column("arm", "Arm"), Column("em", "EM", "percent")),
     (({"arm": "a<b>", "em": 0.5},),),
-    ("A & note.",),
+    ("A & `note`.",),
 )
 
 
@@ -77,6 +77,20 @@ def test_it_is_one_whole_file_that_asks_for_nothing(root):
     assert not [tag for tag, attributes in tags.seen if tag in ("link", "img", "iframe") or "src" in attributes]
     assert set(re.findall(r"https?://[\w./]+", text)) == {"http://www.w3.org/2000/svg"}
     assert "default-src 'none'" in text
+    assert "A &amp; <code>note</code>." in text
+
+
+def test_benchmarks_have_their_full_names_and_flips_are_by_kind_too(data):
+    assert data["answers"]["benchmarks"]["musique"] == "miniwiki/musique"
+    flips = {one["arm"]: one["by"] for one in data["plots"]["flips"]}
+    assert set(flips) == {"base", "sesa"}
+    assert [row[0] for row in flips["sesa"]["benchmark"]] == list(data["answers"]["benchmarks"].values())
+    # What the page's own list of answers would count: wrong Off, right On, by kind.
+    sides, questions = data["answers"]["sides"], data["answers"]["questions"]
+    right = {(question, tuple(sides[side])): em for question, side, em, *_ in data["answers"]["attempts"]}
+    gained = sum(not right[n, ("sesa", "off")] and right[n, ("sesa", "on")] for n in range(len(questions)))
+    assert sum(row[1] for row in flips["sesa"]["kind"]) == gained
+    assert sum(row[3] for row in flips["sesa"]["kind"]) == len(questions)
 
 
 def test_what_a_solver_wrote_never_becomes_markup(root, data):

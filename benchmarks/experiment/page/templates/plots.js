@@ -1,4 +1,4 @@
-// The section of plots: learning curves and training metrics by arm, flips by benchmark, the regime map.
+// The section of plots: learning curves and training metrics by arm, flips by kind of question and by benchmark, the regime map.
 const QUIET = 5; // arms shown at first; more would be a tangle
 
 async function startPlots(body) {
@@ -111,28 +111,33 @@ function drawPlots(body, data) {
   );
 }
 
-// Questions that the bank turned right and wrong, by benchmark.
+// Questions that the bank turned right and wrong, by their kind or by benchmark.
 function flips(found) {
   const figure = el("figure", { class: "chart" }),
     bars = el("div");
   if (!found.length) return "";
-  function draw(arm) {
-    const rows = found.find((one) => one.arm === arm).rows,
+  const arms = found.map((one) => [one.arm, one.arm]),
+    ways = Object.keys(found[0].by).filter((way) => found.every((one) => one.by[way].length));
+  const state = { arm: arms.some(([name]) => name === "sesa") ? "sesa" : arms[0][0], way: ways[0] };
+  function draw() {
+    const rows = found.find((one) => one.arm === state.arm).by[state.way],
       most = Math.max(1, ...rows.flatMap(([, right, wrong]) => [right, wrong]));
-    const middle = 290,
-      reach = 130,
+    const middle = 310,
+      reach = 110,
       height = 30 * rows.length + 8;
     const picture = svg("svg", {
       viewBox: `0 0 480 ${height}`,
       role: "img",
-      "aria-label": rows.map(([name, right, wrong]) => `${name}: ${right} turned right, ${wrong} wrong`).join("; "),
+      "aria-label": rows
+        .map(([name, right, wrong, asked]) => `${name}: of ${asked} ${right} turned right, ${wrong} wrong`)
+        .join("; "),
     });
-    rows.forEach(([name, right, wrong], n) => {
+    rows.forEach(([name, right, wrong, asked], n) => {
       const y = 30 * n + 6,
         gained = (right / most) * reach,
         lost = (wrong / most) * reach;
       picture.append(
-        svg("text", { x: 4, y: y + 16 }, name),
+        svg("text", { x: 4, y: y + 15 }, name, svg("title", {}, plural(asked, "question"))),
         svg("rect", { x: middle, y, width: gained, height: 20, style: "fill:var(--good)" }),
         svg("text", { x: middle + gained + 5, y: y + 15 }, String(right)),
         svg("rect", { x: middle - lost, y, width: lost, height: 20, style: "fill:var(--bad)" }),
@@ -142,14 +147,26 @@ function flips(found) {
     picture.append(svg("line", { class: "grid", x1: middle, x2: middle, y1: 0, y2: height }));
     bars.replaceChildren(picture);
   }
-  const arms = found.map((one) => [one.arm, one.arm]),
-    first = arms.some(([name]) => name === "sesa") ? "sesa" : arms[0][0];
+  const set = (name) => (value) => {
+    state[name] = value;
+    draw();
+  };
   figure.append(
     el("figcaption", {}, "From Off to On: questions turned wrong (left) and right (right)"),
-    el("div", { class: "controls" }, choice("Arm", arms, first, draw)),
+    el(
+      "div",
+      { class: "controls" },
+      choice("Arm", arms, state.arm, set("arm")),
+      choice(
+        "By",
+        ways.map((way) => [way, way]),
+        state.way,
+        set("way"),
+      ),
+    ),
     bars,
   );
-  draw(first);
+  draw();
   return figure;
 }
 
