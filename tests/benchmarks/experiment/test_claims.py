@@ -1,8 +1,7 @@
-"""Claims: Holm's correction by hand, verdicts that follow from intervals alone, and how often they are wrong by chance."""
+"""Claims: Holm's correction by hand, and verdicts that follow from intervals alone; simulated tables are beside this file."""
 
 import itertools
 
-import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -11,9 +10,9 @@ pytest.importorskip("torch", reason="the experiment's design reads the training 
 
 from benchmarks.experiment.claims import CLAIMS, Claim, holm_levels, is_shown, judge, verdict
 from benchmarks.experiment.design import EXPERIMENTS
-from benchmarks.stats import Differences, Estimate, macro_interval
+from benchmarks.stats import Estimate
 
-NAMED = [Claim(f"claim {number}", "main", ("a", "off"), ("b", "off")) for number in range(12)]
+NAMED = [Claim(f"claim {number}", "main", ("a", "off"), ("b", "off")) for number in range(2)]
 
 
 def test_holm_by_hand():
@@ -49,34 +48,6 @@ def test_the_corrected_interval_is_wider_and_decides():
     assert (first.verdict, second.verdict) == ("holds", "not established")
     assert first.row()["low"] == first.low
     assert set(first.row()) >= {"claim", "estimate", "low", "high", "verdict"}
-
-
-def _table(rng, effects, worlds=6):
-    """A table of claims on simulated worlds and questions, whose worlds differ in their effect."""
-    found = []
-    for effect in effects:
-        seeds = [rng.choice([-1.0, 0.0, 1.0], size=60, p=_chances(effect + rng.normal(0, 0.03))) for _ in range(worlds)]
-        differences = {"a": Differences(tuple(seeds), crossed=False)}
-        found.append(macro_interval(differences, seed=int(rng.integers(2**31)), resamples=300))
-    return [one.verdict for one in judge(NAMED[: len(found)], found)]
-
-
-def _chances(effect):
-    return [0.25 - effect / 2, 0.5, 0.25 + effect / 2]
-
-
-def test_where_nothing_is_there_a_table_is_rarely_wrong():
-    """200 tables of 10 claims that are all false: any false verdict in at most 5 % (three standard errors: 4.6 points more)."""
-    rng = np.random.default_rng(7)
-    wrong = [set(_table(rng, [0.0] * 10)) != {"not established"} for _ in range(200)]
-    assert np.mean(wrong) <= 0.096
-
-
-def test_what_is_there_is_found():
-    rng = np.random.default_rng(8)
-    found = [_table(rng, [0.25, 0.0, -0.25]) for _ in range(40)]
-    assert np.mean([row[0] == "holds" for row in found]) > 0.8
-    assert np.mean([row[2] == "reversed" for row in found]) > 0.8
 
 
 def test_every_claim_is_in_the_small_experiment_and_none_in_one_of_one_seed():
