@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from agents.selfplay.metrics import scalars
 from benchmarks.experiment.design import MAIN, Study
 from benchmarks.experiment.figures import COLOURS, by_stage, smooth
-from benchmarks.experiment.regime import AFTER, BEFORE, Cell, Model, design_of, fit, has_map, predict, regime_cells
+from benchmarks.experiment.regime import AFTER, BEFORE, Cell, Model, predict, regime_map
 from benchmarks.experiment.results import Results
 from benchmarks.stats import Estimate
 from sesa_env.validity import REJECT_REASONS
@@ -116,11 +116,12 @@ def _flips(results: Results, study: Study) -> list[dict[str, Any]]:
 
 
 def _regime(results: Results) -> dict[str, Any] | None:
-    cells = regime_cells(results)
-    if not has_map(cells):
+    found = regime_map(results)
+    if found is None:
         return None
-    model = fit(cells, design_of(results))
+    model = found.model
     return {
+        "errors": "" if found.errors is None else found.errors.sentence(),
         "before": [arm for arm, _ in BEFORE],
         "cells": [
             {
@@ -129,7 +130,7 @@ def _regime(results: Results) -> dict[str, Any] | None:
                 "predicted": None if model is None else _predicted(cell, model),
                 "gains": {f"{before[0]}/{after[1]}": _points(gain) for (before, after), gain in cell.gains.items()},
             }
-            for cell in cells
+            for cell in found.cells
         ],
     }
 

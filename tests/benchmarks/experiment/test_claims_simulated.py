@@ -1,8 +1,8 @@
 """The whole table of claims on made-up experiments: how often it is wrong by chance, and whether its intervals hold the truth.
 
-Six worlds, seven benchmarks, and answers whose chances are known. Arms answer the same questions of the same worlds, the modes of
-an arm share its training, and most claims share a side, so that the claims' estimates hang together as those of an experiment do.
-Of 400 tables a share of 5 % has a standard error of 1.1 points; what is asked for is within three.
+Six worlds, seven benchmarks, and answers whose chances are known. Arms answer the same questions of the same worlds, the modes
+of an arm share its training, and most claims share a side, so that the claims' estimates hang together as those of an
+experiment do. Of 400 tables a share of 5 % has a standard error of 1.1 points; what is asked for is within three.
 """
 
 from functools import cached_property
@@ -34,7 +34,7 @@ EFFECTS = {("leak", "on"): -1.0, ("skillrl", "on"): 1.0, GROUPS: 1.5, EMPTY: 0.1
 
 
 class _Scores(Scores):
-    """Scores out of arrays, compared for the macro mean alone: claims read nothing else, and the tests by benchmark take long."""
+    """Scores out of arrays, compared for the macro mean alone: claims read nothing else, and tests by benchmark take long."""
 
     def __init__(self, right):
         items = {seed: tuple((f"world {seed}", str(number)) for number in range(QUESTIONS)) for seed in WORLDS}
@@ -131,7 +131,7 @@ def test_all_claims_are_judged_and_hang_together(nothing):
 
 
 def test_where_nothing_is_there_a_table_is_rarely_wrong(nothing):
-    """Any verdict but "not established" in 5 % of the tables at most; an interval before correction is wrong 5 % of the time."""
+    """Any verdict but "not established" in 5 % of the tables at most; an interval before correction errs 5 % of the time."""
     wrong = np.mean([any(one.verdict != "not established" for one in table) for table in nothing])
     assert wrong <= 0.05 + MARGIN
     missed = np.mean([[not one.estimate.low <= 0 <= one.estimate.high for one in table] for table in nothing])
