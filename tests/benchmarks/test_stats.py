@@ -1,4 +1,4 @@
-"""Paired bootstrap intervals and McNemar's test: known values, degenerate cases, and coverage by simulation."""
+"""Paired intervals and McNemar's test: known values, degenerate cases, and coverage by simulation."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def test_the_same_seed_gives_the_same_interval_and_another_one_another():
     assert interval(values, seed=1) != interval(values, seed=2)
 
 
-def test_seeds_are_resampled_too():
+def test_the_spread_of_seeds_counts():
     """All spread lies between the seeds: question resampling alone would have no width."""
     estimate = interval(nested([0.0] * 30, [0.5] * 30, [1.0] * 30))
     assert estimate.value == pytest.approx(0.5)
