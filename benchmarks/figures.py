@@ -115,7 +115,7 @@ def describe(estimate: Estimate) -> str:
 def _draw_forest(comparisons: Sequence[Comparison], suite: Suite) -> "Figure":
     """One panel a comparison: each benchmark's difference with its interval, green above zero, orange below, grey across it."""
     names = ["macro mean", *(suite.title(name) for name in comparisons[0].benchmarks)]
-    figure, panels = _panels(len(comparisons), len(names), "Paired differences in exact match, with 95 % bootstrap intervals")
+    figure, panels = _panels(len(comparisons), len(names), "Paired differences in exact match, with 95 % intervals")
     for axes, comparison in zip(panels, comparisons, strict=True):
         axes.axvline(0, color=NEUTRAL, linewidth=1, zorder=1)
         for row, estimate in enumerate([comparison.macro, *comparison.benchmarks.values()]):

@@ -1,4 +1,4 @@
-"""Paired statistics: bootstrap intervals of a mean difference and the exact McNemar test (paper, section 7).
+"""Paired statistics: intervals of a mean difference and the exact McNemar test (paper, section 7).
 
 A macro mean over 3,125 questions has a standard error near one point, so gains of one to three points can only be told from
 noise by asking how the *same* questions changed. Everything here takes differences of paired scores; there is no unpaired
@@ -37,14 +37,15 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean difference with its 95 % bootstrap interval, all in the unit of the score (0 to 1).
+    """A mean difference with its 95 % interval, all in the unit of the score (0 to 1).
 
     Attributes:
         value: the mean difference.
         low: lower end of the interval.
         high: its upper end.
         error: the standard error.
-        freedom: the interval's degrees of freedom; infinite for one seed.
+        freedom: of Student's t, by which the interval of several seeds is made; infinite for one seed, whose interval is a
+            bootstrap's percentiles.
     """
 
     value: float
@@ -118,15 +119,16 @@ class Differences:
 
 
 def macro_interval(benchmarks: Mapping[str, Differences], *, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
-    """Estimates the unweighted mean over benchmarks of the mean difference, questions resampled within each benchmark.
+    """Estimates the unweighted mean over benchmarks of the mean difference.
 
     Args:
         benchmarks: the differences of each benchmark; all with the same number of seeds.
-        seed: seeds the resampling.
+        seed: seeds the resampling of questions, where there is any: of one seed, or of crossed ones.
         resamples: how many bootstrap samples to draw.
 
     Returns:
-        The mean of the benchmarks' means with its interval (see above). Resampled seeds are the same ones for all benchmarks.
+        The mean of the benchmarks' means with its interval (see above). The spread of several seeds is that of their means
+        over all benchmarks; questions are resampled within each benchmark.
     """
     return _interval(benchmarks, dict.fromkeys(benchmarks, 1.0), seed, resamples)
 

@@ -12,10 +12,14 @@ in proportion a. Of the core a share s is answered from the start, and with that
 So memory pays where relations are many and questions few: N w_r large enough for one failure, too small for k successes. And it
 costs the weights something, most where the bank came early. Three numbers (e, f, a) are fitted to the whole map; k is taken
 from a short list; s is the start policy's score; d, N, G and w are the design's.
+
+A fit to the map that it is drawn over says little, so each length of the tail is also left out in turn and predicted from the
+others.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,14 +115,48 @@ class Predicted:
         return (self.on if after == ON else self.off) - self.alone
 
 
-def regime_cells(results: Results) -> list[Cell]:
-    """Measures the map: one cell for each length of the tail and stage of the studies named "tail-..."."""
-    return list(_cells(results))
+@dataclass(frozen=True)
+class Errors:
+    """Mean absolute errors of SESA's gains over shaping alone, Off and On, in accuracy.
+
+    Attributes:
+        fitted: of the model, on the map that it was fitted to.
+        left_out: of the model on each length of the tail, fitted to the other lengths alone.
+        mean: of the mean gain of the other lengths after as many updates, Off or On, in the model's place.
+    """
+
+    fitted: float
+    left_out: float
+    mean: float
+
+    def sentence(self) -> str:
+        """Tells them to a reader, in points."""
+        fitted, left_out, mean = (f"{100 * error:.1f}" for error in (self.fitted, self.left_out, self.mean))
+        return (
+            f"Of SESA's gains over shaping alone the model misses on average {fitted} points on the map that it was fitted to, "
+            f"and {left_out} on a length of the tail that was left out of its fit, where the mean gain of the other lengths "
+            f"after as many updates misses {mean}."
+        )
 
 
-def has_map(cells: Sequence[Cell]) -> bool:
-    """Says whether there are at least two lengths of the tail."""
-    return len({cell.tail for cell in cells}) > 1
+@dataclass(frozen=True)
+class RegimeMap:
+    """The map and what the model says of it; `model` and `errors` are None where the start policy was not measured."""
+
+    cells: tuple[Cell, ...]
+    model: Model | None
+    errors: Errors | None
+
+
+@lru_cache(maxsize=1)  # a table, a figure and a page ask for it, and the fits take seconds
+def regime_map(results: Results) -> RegimeMap | None:
+    """Measures the map and fits the model to it; None without two lengths of the tail."""
+    cells = tuple(_cells(results))
+    if len({cell.tail for cell in cells}) < 2:
+        return None
+    design = design_of(results)
+    model = fit(cells, design)
+    return RegimeMap(cells, model, None if model is None else errors_of(cells, model))
 
 
 def _tails(results: Results) -> list[Study]:
@@ -126,6 +164,7 @@ def _tails(results: Results) -> list[Study]:
 
 
 def _cells(results: Results) -> Iterator[Cell]:
+    """Measures one cell for each length of the tail and stage of the studies named "tail-..."."""
     for study in _tails(results):
         config = training_config(next(study.cells(results.experiment.training)))
         tail = int(config.world_options["relations"]) - CORE_RELATIONS
@@ -216,3 +255,33 @@ def _shares(numbers: Floats) -> tuple[float, float, float]:
     """Three numbers of any size as explore, cards and answered, each in (0, 1)."""
     explore, cards, answered = (float(number) for number in 1 / (1 + np.exp(-numbers)))
     return explore, cards, answered
+
+
+def errors_of(cells: Sequence[Cell], model: Model) -> Errors:
+    """Measures how far the model is off, on what it was fitted to and on lengths of the tail that it was not.
+
+    Args:
+        cells: the map, of two lengths of the tail or more, all after the same numbers of updates.
+        model: fitted to all of it.
+    """
+    within, without, by_mean = [], [], []
+    for tail in sorted({cell.tail for cell in cells}):
+        held, others = [cell for cell in cells if cell.tail == tail], [cell for cell in cells if cell.tail != tail]
+        refitted = fit(others, model.design)
+        assert refitted is not None  # there is a fit to the whole
+        measured = _gains(held)
+        within.append(measured - _predicted_gains(held, model))
+        without.append(measured - _predicted_gains(held, refitted))
+        alike = [_gains([cell for cell in others if cell.updates == one.updates]).mean(axis=0) for one in held]
+        by_mean.append(measured - np.array(alike))
+    return Errors(*(float(np.abs(np.concatenate(each)).mean()) for each in (within, without, by_mean)))
+
+
+def _gains(cells: Sequence[Cell]) -> Floats:
+    """What SESA has over shaping alone, Off and On; shape (cells, 2)."""
+    return np.array([[cell.off - cell.alone, cell.on - cell.alone] for cell in cells])
+
+
+def _predicted_gains(cells: Sequence[Cell], model: Model) -> Floats:
+    predicted = [predict(cell.tail, cell.updates, cell.start, model) for cell in cells]
+    return np.array([[one.gain(OFF), one.gain(ON)] for one in predicted])

@@ -1,11 +1,12 @@
 """The regime map as heat maps, with the model's prediction drawn over them, and as a table."""
 
 from collections.abc import Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.experiment.regime import AFTER, BEFORE, OFF, Cell, Model, design_of, fit, has_map, predict, regime_cells
+from benchmarks.experiment.regime import AFTER, BEFORE, OFF, Cell, Model, predict, regime_map
 from benchmarks.experiment.results import Results
 from benchmarks.figures import NEUTRAL
 from benchmarks.render import Column, Row, Table, format_cell
@@ -24,17 +25,18 @@ _LEVELS = (-20, -10, -5, -2, 2, 5, 10, 20)
 def regime_figure(results: Results) -> "Figure | None":
     """Draws SESA's gain, Off and On, over shaping alone and SSP, by tail and updates; None without two lengths of the tail.
 
-    Numbers are pale where their 95 % interval holds zero. Lines are where the fitted model predicts so much over shaping alone.
+    Numbers are pale where their 95 % interval holds zero. Lines are where the fitted model predicts so much over shaping alone;
+    a note below says how far the model is off.
     """
     from matplotlib.figure import Figure
 
-    cells = regime_cells(results)
-    if not has_map(cells):
+    found = regime_map(results)
+    if found is None:
         return None
+    cells, model = found.cells, found.model
     figure = Figure(figsize=(10.5, 8.2), layout="constrained")
     figure.suptitle("Where a skill memory pays: SESA's gain in points", x=0.01, ha="left", fontweight="bold", fontsize=12)
     largest = max(abs(100 * gain.value) for cell in cells for gain in cell.gains.values())
-    model = fit(cells, design_of(results))
     for row, before in enumerate(BEFORE):
         for column, after in enumerate(AFTER):
             axes = figure.add_subplot(2, 2, 2 * row + column + 1)
@@ -43,6 +45,8 @@ def regime_figure(results: Results) -> "Figure | None":
             if model is not None:
                 _predicted(axes, cells, model, after)
     figure.colorbar(image, ax=figure.axes, label="points of exact match, macro mean", shrink=0.6)
+    if found.errors is not None:
+        figure.supxlabel(fill(found.errors.sentence(), 130), x=0.01, ha="left", fontsize=8, color=NEUTRAL)
     return figure
 
 
@@ -98,10 +102,10 @@ def _predicted(axes: "Axes", cells: Sequence[Cell], model: Model, after: Side) -
 
 def regime_table(results: Results) -> Table | None:
     """Lists the map's cells with their intervals and what the fitted model says; None without two lengths of the tail."""
-    cells = regime_cells(results)
-    if not has_map(cells):
+    found = regime_map(results)
+    if found is None:
         return None
-    model = fit(cells, design_of(results))
+    cells, model = found.cells, found.model
     columns = [Column("tail", "Tail", "count"), Column("updates", "Updates", "count")]
     for before in BEFORE:
         for after in AFTER:
@@ -123,12 +127,12 @@ def regime_table(results: Results) -> Table | None:
             row |= {f"{BEFORE[0][0]}-{after[1]}-model": predicted.gain(after) for after in AFTER}
         rows.append(row)
     notes = ["Paired by world and question; intervals are not corrected for their number."]
-    if model is not None:
+    if model is not None and found.errors is not None:
         notes.append(
             "Model (benchmarks.experiment.regime), fitted to the accuracies: a rollout finds an unknown relation's words with "
             f"chance {model.explore:.4f}, and {model.successes} such finds teach the weights; {model.cards:.3f} of the "
             f"questions end in a card; {model.answered:.2f} of those about a known relation are answered. Root mean square "
-            f"error {100 * model.error:.1f} points."
+            f"error {100 * model.error:.1f} points. {found.errors.sentence()}"
         )
     return Table(
         "regime", "The regime map: SESA's gain by the world's tail and the budget", tuple(columns), (tuple(rows),), tuple(notes)

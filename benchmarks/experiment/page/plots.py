@@ -10,7 +10,7 @@ from agents.selfplay.metrics import scalars
 from benchmarks.experiment.design import MAIN, Study
 from benchmarks.experiment.figures import COLOURS, smooth
 from benchmarks.experiment.flips import Turned, flips
-from benchmarks.experiment.regime import AFTER, BEFORE, Cell, Model, design_of, fit, has_map, predict, regime_cells
+from benchmarks.experiment.regime import AFTER, BEFORE, Cell, Model, predict, regime_map
 from benchmarks.experiment.results import Results
 from benchmarks.experiment.stages import by_stage
 from benchmarks.stats import Estimate
@@ -120,11 +120,12 @@ def _turned(found: Sequence[Turned]) -> list[list[Any]]:
 
 
 def _regime(results: Results) -> dict[str, Any] | None:
-    cells = regime_cells(results)
-    if not has_map(cells):
+    found = regime_map(results)
+    if found is None:
         return None
-    model = fit(cells, design_of(results))
+    model = found.model
     return {
+        "errors": "" if found.errors is None else found.errors.sentence(),
         "before": [arm for arm, _ in BEFORE],
         "cells": [
             {
@@ -133,7 +134,7 @@ def _regime(results: Results) -> dict[str, Any] | None:
                 "predicted": None if model is None else _predicted(cell, model),
                 "gains": {f"{before[0]}/{after[1]}": _points(gain) for (before, after), gain in cell.gains.items()},
             }
-            for cell in cells
+            for cell in found.cells
         ],
     }
 

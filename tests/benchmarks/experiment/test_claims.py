@@ -1,9 +1,8 @@
-"""Claims: Holm's correction by hand, verdicts that follow from intervals alone, and how often they are wrong by chance."""
+"""Claims: Holm's correction by hand, and verdicts that follow from intervals alone; simulated tables are beside this file."""
 
 import itertools
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -13,9 +12,9 @@ pytest.importorskip("torch", reason="the experiment's design reads the training 
 from benchmarks.experiment.claims import CLAIMS, MEASURES, Claim, holm_levels, is_shown, judge, verdict
 from benchmarks.experiment.design import EXPERIMENTS
 from benchmarks.experiment.tables import claims_table
-from benchmarks.stats import Differences, Estimate, macro_interval
+from benchmarks.stats import Estimate
 
-NAMED = [Claim(f"claim {number}", "main", ("a", "off"), ("b", "off")) for number in range(12)]
+NAMED = [Claim(f"claim {number}", "main", ("a", "off"), ("b", "off")) for number in range(2)]
 
 
 def test_holm_by_hand():
@@ -63,34 +62,6 @@ def test_every_number_has_a_unit_in_json_and_table():
     assert [row["level"] for row in claims_table(found).rows] == [one.level for one in found]
     assert found[0].level == pytest.approx(1 - 0.05 / 3)
     assert {claim.measure for claim in CLAIMS} == set(MEASURES)
-
-
-def _table(rng, effects, worlds=6):
-    """A table of claims on simulated worlds and questions, whose worlds differ in their effect."""
-    found = []
-    for effect in effects:
-        seeds = [rng.choice([-1.0, 0.0, 1.0], size=60, p=_chances(effect + rng.normal(0, 0.03))) for _ in range(worlds)]
-        differences = {"a": Differences(tuple(seeds), crossed=False)}
-        found.append(macro_interval(differences, seed=int(rng.integers(2**31)), resamples=300))
-    return [one.verdict for one in judge(NAMED[: len(found)], found)]
-
-
-def _chances(effect):
-    return [0.25 - effect / 2, 0.5, 0.25 + effect / 2]
-
-
-def test_where_nothing_is_there_a_table_is_rarely_wrong():
-    """200 tables of 10 claims that are all false: any false verdict in at most 5 % (three standard errors: 4.6 points more)."""
-    rng = np.random.default_rng(7)
-    wrong = [set(_table(rng, [0.0] * 10)) != {"not established"} for _ in range(200)]
-    assert np.mean(wrong) <= 0.096
-
-
-def test_what_is_there_is_found():
-    rng = np.random.default_rng(8)
-    found = [_table(rng, [0.25, 0.0, -0.25]) for _ in range(40)]
-    assert np.mean([row[0] == "holds" for row in found]) > 0.8
-    assert np.mean([row[2] == "reversed" for row in found]) > 0.8
 
 
 def test_every_claim_is_in_the_small_experiment_and_none_in_one_of_one_seed():

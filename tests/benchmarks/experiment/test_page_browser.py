@@ -219,6 +219,7 @@ def test_plots_and_the_regime_map_answer(open_page, small):
     assert "update" in chart.locator(".tip").inner_text()
     before = page.locator(".heat").inner_text()
     assert before.count("model: ") == 4
+    playwright.expect(page.locator("#plots")).to_contain_text("left out of its fit")
     choose(page, "plots", "Bank", "Off")
     assert page.locator(".heat").inner_text() != before
     choose(page, "plots", "Training metric", "Rejected questions: words")

@@ -9,6 +9,7 @@ pytest.importorskip("torch", reason="needs the llm extra")
 pytest.importorskip("matplotlib", reason="needs the bench extra")
 
 from benchmarks.experiment.design import EXPERIMENTS, TAILS, training_config
+from benchmarks.experiment.page.plots import plots
 from benchmarks.experiment.regime import (
     AFTER,
     BEFORE,
@@ -17,11 +18,13 @@ from benchmarks.experiment.regime import (
     Cell,
     Design,
     Model,
+    Predicted,
     design_of,
+    errors_of,
     fit,
     popularity,
     predict,
-    regime_cells,
+    regime_map,
 )
 from benchmarks.experiment.regime_figure import regime_figure, regime_table
 from benchmarks.experiment.results import Results
@@ -81,6 +84,38 @@ def test_the_fit_finds_the_model_that_made_the_map():
     assert fit([replace(cell, start=float("nan")) for cell in cells], DESIGN) is None
 
 
+def mapped(change=lambda tail, predicted: predicted):
+    """A map of three lengths of the tail that the model has made, or something else out of it."""
+    cells = []
+    for tail in (10, 30, 120):
+        for updates in (25, 100):
+            made = change(tail, predict(tail, updates, START, MODEL))
+            cells.append(Cell(tail, updates, {}, START, made.alone, made.off, made.on))
+    return cells
+
+
+def test_a_true_model_foretells_a_length_that_it_has_not_seen():
+    cells = mapped()
+    errors = errors_of(cells, fit(cells, DESIGN))
+    assert max(errors.fitted, errors.left_out) < 0.001
+    assert errors.mean > 0.01
+
+
+def test_a_false_model_is_found_out_by_what_it_has_not_seen():
+    """The bank pays least where the tail is long: worse than no model, and worse than the fit to the same map looks."""
+    cells = mapped(lambda tail, made: Predicted(made.alone, made.alone, made.alone + 0.3 - 0.1 * np.log10(tail)))
+    errors = errors_of(cells, fit(cells, DESIGN))
+    assert errors.left_out > 1.2 * errors.fitted
+    assert errors.left_out > 1.5 * errors.mean
+
+
+def test_the_mean_to_be_beaten_is_that_of_other_lengths_after_as_many_updates():
+    """Gains of 0 and .3 after 25 updates and of -.1 and .1 after 100 at one length; of .1, .2, 0 and 0 at the other."""
+    gains = {(10, 25): (0.0, 0.3), (10, 100): (-0.1, 0.1), (30, 25): (0.1, 0.2), (30, 100): (0.0, 0.0)}
+    cells = [Cell(*place, {}, START, 0.2, 0.2 + off, 0.2 + on) for place, (off, on) in gains.items()]
+    assert errors_of(cells, fit(cells, DESIGN)).mean == pytest.approx(0.1)
+
+
 def test_the_tails_of_small_are_what_they_are_called():
     studies = [study for study in EXPERIMENTS["small"].studies if study.name.startswith("tail-")]
     assert len(studies) == len(TAILS) >= 4
@@ -93,7 +128,7 @@ def test_the_tails_of_small_are_what_they_are_called():
 def test_the_map_is_drawn_over_both_rivals_with_the_models_lines(tmp_path):
     made = synthetic.experiment(questions=4)
     results = Results(made, synthetic.write(made, tmp_path))
-    cells = regime_cells(results)
+    cells = regime_map(results).cells
     assert sorted({cell.tail for cell in cells}) == [10, 20]
     assert design_of(results) == Design(8, 6, 0.0, 0.5)
     figure = regime_figure(results)
@@ -107,6 +142,10 @@ def test_the_map_is_drawn_over_both_rivals_with_the_models_lines(tmp_path):
     table = regime_table(results)
     assert [row["tail"] for row in table.rows] == [cell.tail for cell in cells]
     model = fit(cells, design_of(results))
+    told = errors_of(cells, model).sentence()
+    assert told in table.notes[-1]
+    assert figure.get_supxlabel().replace("\n", " ") == told
+    assert plots(results)["regime"]["errors"] == told
     first = predict(cells[0].tail, cells[0].updates, cells[0].start, model)
     assert table.rows[0]["shaping-only-on-model"] == pytest.approx(first.gain(ON))
 

@@ -258,7 +258,8 @@ function regime(map) {
       "p",
       { class: "note" },
       "Points of exact match, macro mean, with 95 % intervals; bold where the interval leaves out zero. " +
-        "Model: what the fitted model of exploration and cards predicts; shaping alone and SSP are one to it.",
+        "Model: what the fitted model of exploration and cards predicts; shaping alone and SSP are one to it. " +
+        map.errors,
     ),
   );
   return holder;
