@@ -33,7 +33,7 @@ class Amount:
 
     Attributes:
         cells: its trainings.
-        branches: the continuations of coupling.
+        branches: the continuations of coupling, and the start policy that they are compared with.
         matches: the trainings that are gone on with until they have another's tokens.
         evaluations: of each training by its id, those of its continuation in `matches` too.
     """
@@ -57,10 +57,10 @@ class Amount:
         """Yields it line by line for a reader."""
         total = self.updates + self.continued
         if self.branches:
-            posed = sum(one.targets for one in self.branches)
+            posed, going = sum(one.targets for one in self.branches), sum(one.updates > 0 for one in self.branches)
             yield (
-                f"  updates: {self.updates:,} of {len(self.cells)} trainings and {self.continued:,} of {len(self.branches)} "
-                f"continuations, whose Challengers then pose {posed:,} questions (coupling): {total:,}"
+                f"  updates: {self.updates:,} of {len(self.cells)} trainings and {self.continued:,} of {going} continuations, "
+                f"whose Challengers then pose, with the start policy's, {posed:,} questions (coupling): {total:,}"
             )
         else:
             yield f"  updates: {total:,} of {len(self.cells)} trainings"

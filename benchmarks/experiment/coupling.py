@@ -48,7 +48,7 @@ class Branch:
     """Seed of the continuation's draws."""
 
     updates: int
-    """Updates of the continuation."""
+    """Updates of the continuation; 0 for the start policy."""
 
     targets: int
     """Questions posed at its end."""
@@ -76,7 +76,7 @@ def branches(coupling: Coupling, source: Mapping[tuple[str, str, int], str]) -> 
                     bank=bank,
                     donor=source[coupling.study, coupling.arm, donor],
                     draws=seed * 10 + number,
-                    updates=coupling.updates,
+                    updates=0 if bank == START else coupling.updates,
                     targets=coupling.targets,
                 )
             )

@@ -91,7 +91,7 @@ class _Simulated(Results):
     def coupled(self):
         null, *others = self._rng.normal(0.4, 0.05, len(WORLDS)) + self._rng.normal(0, 0.02, (5, len(WORLDS)))
         empty, other = np.mean(others[:2], axis=0) + self._effects.get(EMPTY, 0.0), np.mean(others[2:], axis=0)
-        return Coupled(tuple(null), tuple(empty), tuple(other))
+        return Coupled(tuple(null), tuple(empty), tuple(other), start=tuple(null))
 
 
 def chance(side, effects):

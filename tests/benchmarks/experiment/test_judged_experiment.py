@@ -40,6 +40,6 @@ def test_evaluations_are_judged_and_what_was_not_is_asked_again(tmp_path):
     results = Results(experiment, tmp_path)
     names = [table.name for table in experiment_tables(results, [])]
     assert names[:3] == ["main", "main_judged", "differences_judged"]
-    report = report_of(experiment, [], {}, [])
+    report = report_of(experiment, [], {}, [], {})
     assert "were judged by `openai:court`" in report
     assert server.url not in report

@@ -193,8 +193,8 @@ def test_flips_by_kind_and_by_benchmark_are_of_the_same_questions(done):
 
 def test_coupling_is_told_alike_in_table_and_page(done):
     root, tables = done
-    null, empty, other = tables["coupling"].rows
-    for row in (null, empty, other):
+    null, empty, other, start = tables["coupling"].rows
+    for row in (null, empty, other, start):
         assert row["mean"] == pytest.approx((row["0"] + row["1"]) / 2)
         assert 0 <= row["0"] <= 100
     assert empty["beyond"] == pytest.approx(empty["mean"] - null["mean"])
