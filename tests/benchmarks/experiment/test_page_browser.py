@@ -108,7 +108,7 @@ def test_answers_are_filtered(open_page, small):
     page = open_page(small)
     found, total = count_of(page, "transcripts")
     assert (found, total) == (2 * 7 * 3, 2 * 7 * 3 * SIDES)
-    choose(page, "transcripts", "Benchmark", "MuSiQue")
+    choose(page, "transcripts", "Benchmark", "miniwiki/musique")
     assert count_of(page, "transcripts")[0] == 2 * 3
     counts = []
     for flip in ("turned right", "turned wrong", "right in both", "wrong in both"):
