@@ -16,7 +16,7 @@ from sesa_env.memory.bank import SkillBank
 from tests.memory.kill_worker import CONFIG, play
 
 ROOT = Path(__file__).resolve().parents[2]
-STEPS = 2000
+STEPS = 1_000_000  # more than any machine plays before it is struck, or the worker would end by itself
 
 
 def strike(bank: Path, after: float) -> bool:
@@ -46,7 +46,7 @@ def look(bank: Path) -> int:
 def kill_and_compare(tmp_path: Path, kills: int, seed: int) -> None:
     bank, generator, steps = tmp_path / "killed.sqlite", random.Random(seed), [-1]
     for _ in range(kills):
-        assert strike(bank, generator.uniform(0.0, 0.15)), "the worker ended before it was killed; give it more steps"
+        assert strike(bank, generator.uniform(0.0, 0.15)), "the worker ended before it was killed"
         steps.append(look(bank))
     assert steps == sorted(steps)
     assert steps[-1] > 0
