@@ -18,6 +18,7 @@ DISTILLATIONS = ("paper", "skillrl", "none")
 NO_PLACEBO = "none"
 BASELINES = ("batch", "hops", "target")
 REACTIONS = ("stop", "recover")
+ON_COLLAPSE = (*REACTIONS, "warn")
 _MOST_COMPOSITIONS = 0.5  # a finite set must still be found among those left
 
 
@@ -164,7 +165,8 @@ class GuardConfig:
     """A loss, a gradient or logits that are not finite: "stop", or "recover": the role goes back to its last checkpoint and
     trains on. Where it was sampled from, the step is played again, once."""
     on_collapse: str = "stop"
-    """A collapsed Challenger: "stop", or "recover": it goes back to the newest checkpoint whose valid rate was good."""
+    """A collapsed Challenger: "stop"; "recover": it goes back to the newest checkpoint whose valid rate was good; or "warn": the
+    log says so and the run goes on as it is, for comparisons, where stopping would leave out the arms that fare badly."""
     valid_rate: float = 0.05
     """A step with a smaller share of valid questions is bad."""
     patience: int = 10
@@ -173,7 +175,7 @@ class GuardConfig:
     def __post_init__(self) -> None:
         """Refuses what is no reaction."""
         _choice("guard.on_nan", self.on_nan, REACTIONS)
-        _choice("guard.on_collapse", self.on_collapse, REACTIONS)
+        _choice("guard.on_collapse", self.on_collapse, ON_COLLAPSE)
         _at_least("guard.patience", self.patience, 1)
 
 

@@ -65,6 +65,10 @@ class ValidRate:
                 "another run in which invalid questions cost more (rules.reward.invalid), or let the Challenger go back to a "
                 "healthy checkpoint: --resume --set guard.on_collapse=recover"
             )
+        if self._config.on_collapse == "warn":
+            if self.bad % self._config.patience == 0:
+                _log.error("%s; the run goes on as it is", said)
+            return False
         _log.error("%s; it goes back to its newest healthy checkpoint", said)
         self.bad = 0
         return True

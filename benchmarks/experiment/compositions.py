@@ -33,7 +33,7 @@ def compositions_table(results: Results, study: Study) -> Table | None:
     notes = (
         f"Exact match on the questions of two facts and more, of all benchmarks together: {scores.size(APART)} of the first "
         f"seed's are of compositions of relations that no arm was trained on, {scores.size(OPEN)} of others. All are about "
-        "entities that training held out.",
+        "entities that training held out. Intervals are each by itself.",
     )
     return Table("compositions", "Compositions that training held out", columns, (rows,), notes)
 

@@ -445,8 +445,8 @@ _FIGURES: Mapping[str, tuple[_Draw, str]] = {
     ),
     "regime": (
         lambda results, _: regime_figure(results),
-        "SESA's gain by the length of the world's procedural tail and the budget; bold where the 95 % interval leaves "
-        "out zero. Dashed: what the fitted model predicts, to which shaping alone and SSP are one.",
+        "SESA's gain by the length of the world's procedural tail and the budget; bold where the 95 % interval, each by "
+        "itself, leaves out zero. Dashed: what the fitted model predicts, to which shaping alone and SSP are one.",
     ),
     "costs": (
         _costs,

@@ -21,7 +21,10 @@ CLAIMS_TABLE = "claims"
 _PAPER = (
     "Paper: macro mean over the seven real benchmarks, percent, Qwen3-4B unless it says otherwise; not comparable with ours."
 )
-_PAIRED = "Differences in points of exact match, paired by world and question, with 95 % intervals (benchmarks.stats)."
+_PAIRED = (
+    "Differences in points of exact match, paired by world and question, with 95 % intervals (benchmarks.stats), each by itself: "
+    "not corrected for their number."
+)
 
 _TRAINED_WITH = "In training a question was shown 3 cards at most and BM25 searched."
 
@@ -351,7 +354,7 @@ def _coupling(results: Results) -> Table | None:
         f"{coupling.targets} targets. Numbers: Jensen-Shannon distance, times 100, of the kinds of question (the relations "
         "that they chain; invalid ones by their reason) from those of the run that goes on with its own bank. So few questions "
         "of so many kinds are apart by chance, the null's as well; the start policy's tell how far training has moved them. "
-        "Columns are seeds; differences are paired by them.",
+        "Columns are seeds; differences are paired by them, each interval by itself.",
     )
     return Table("coupling", "Coupling: does the bank move what the Challenger asks?", columns, (rows,), notes)
 

@@ -202,6 +202,14 @@ def test_a_collapse_can_be_recovered_from(caplog):
     assert "newest healthy checkpoint" in caplog.text
 
 
+def test_a_collapse_can_be_warned_of_alone(caplog):
+    guard = ValidRate(GuardConfig(valid_rate=0.2, patience=2, on_collapse="warn"))
+    with caplog.at_level(logging.ERROR):
+        assert not any(guard.see(step, 0, 10) for step in range(5))
+    assert [record.getMessage().split(":")[0] for record in caplog.records] == ["step 1", "step 3"]
+    assert not guard.healthy
+
+
 def test_without_a_challenger_nothing_collapses():
     guard = ValidRate(GuardConfig(patience=1))
     assert not guard.see(0, 0, 0)

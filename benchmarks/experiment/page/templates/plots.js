@@ -257,7 +257,7 @@ function regime(map) {
     el(
       "p",
       { class: "note" },
-      "Points of exact match, macro mean, with 95 % intervals; bold where the interval leaves out zero. " +
+      "Points of exact match, macro mean, with 95 % intervals, each by itself; bold where the interval leaves out zero. " +
         "Model: what the fitted model of exploration and cards predicts; shaping alone and SSP are one to it. " +
         map.errors,
     ),
