@@ -165,8 +165,8 @@ class GuardConfig:
     """A loss, a gradient or logits that are not finite: "stop", or "recover": the role goes back to its last checkpoint and
     trains on. Where it was sampled from, the step is played again, once."""
     on_collapse: str = "stop"
-    """A collapsed Challenger: "stop"; "recover": it goes back to the newest checkpoint whose valid rate was good; or "warn": the
-    log says so and the run goes on as it is, for comparisons, where stopping would leave out the arms that fare badly."""
+    """A collapsed Challenger: "stop"; "recover": it goes back to the newest checkpoint whose valid rate was good; or "warn":
+    the log says so and the run goes on as it is, for comparisons, where stopping would leave out the arms that fare badly."""
     valid_rate: float = 0.05
     """A step with a smaller share of valid questions is bad."""
     patience: int = 10

@@ -195,7 +195,7 @@ _PINNED: Overrides = {
     # The trainings that are kept punished wordings, which a Challenger in lower case never repeats, and those that are to stand
     # beside them do the same. By kinds it would be little more: of 6 valid questions of 16 nearly all are of different kinds.
     "questions": {"repetition": "wording"},
-    # An arm whose Challenger poses next to nothing is a result: if its trainings stopped, those that fared better would be left.
+    # A Challenger that poses next to nothing is a result: if its training stopped, those that fared better would be left.
     "guard": {"on_collapse": "warn"},
 }
 

@@ -22,8 +22,8 @@ _PAPER = (
     "Paper: macro mean over the seven real benchmarks, percent, Qwen3-4B unless it says otherwise; not comparable with ours."
 )
 _PAIRED = (
-    "Differences in points of exact match, paired by world and question, with 95 % intervals (benchmarks.stats), each by itself: "
-    "not corrected for their number."
+    "Differences in points of exact match, paired by world and question, with 95 % intervals (benchmarks.stats), each by "
+    "itself: not corrected for their number."
 )
 
 _TRAINED_WITH = "In training a question was shown 3 cards at most and BM25 searched."
