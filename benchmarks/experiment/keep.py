@@ -102,10 +102,10 @@ def _keep_bank(folder: Path, place: Path) -> None:
 
 
 def slim(row: Record) -> Record:
-    """Returns a row of metrics without the learner's diagnostics and the machine's; numbers to six digits, seconds to three."""
+    """Returns a row of metrics without the learner's diagnostics and the machine's; numbers to six digits, as written."""
     left_out = {f"{seat}_{name}" for seat in ("solver", "challenger") for name in _DIAGNOSTICS} | {"machine"}
     return {
-        name: round(value, 3 if name.endswith("_s") else _DIGITS) if isinstance(value, float) else value
+        name: round(value, _DIGITS) if isinstance(value, float) else value
         for name, value in row.items()
         if name not in left_out
     }

@@ -160,6 +160,9 @@ def test_what_is_kept_is_enough_for_all_that_is_reported(done, tmp_path, monkeyp
     assert {path for path in files(copy) if path.is_relative_to(copy / "training")} == {
         copy / path.relative_to(kept) for path in files(kept) if path.is_relative_to(kept / "training")
     }
+    (study,) = TWO.studies
+    for arm in study.arms:  # seconds too, which a table of algorithms tells by the update
+        assert Results(TWO, copy).spent(study, arm) == pytest.approx(Results(TWO, root).spent(study, arm), rel=1e-9)
     again = keep(copy, tmp_path / "again")
     assert len(again) == len(TWO.cells())
     assert [
