@@ -81,7 +81,7 @@ def answers(results: Results, study: Study, most: int, cards: CardNumbers, place
     Returns:
         JSON: `questions`, each [seed, benchmark, id, text, answers, hops, family]; `sides`, each [arm, mode]; `attempts`, each
         [question, side, right, prediction, end, [[card, likeness], ...]], ordered by question; `shown`, of them how many have a
-        transcript.
+        transcript; `transcripts`, the questions whose attempts have one.
     """
     records = results.records(study, study.stages[-1])
     worlds = evaluated_units(folder for _, folder in results.evaluations(study, study.stages[-1]))
@@ -105,6 +105,7 @@ def answers(results: Results, study: Study, most: int, cards: CardNumbers, place
         "benchmarks": {name: results.suite.title(name) for name in BENCHMARKS},
         "attempts": [_attempt(attempt, sides, cards) for attempt in attempts],
         "shown": sum(len(place.attempts) for place in places.values()),
+        "transcripts": sorted({attempt.question for attempt in told}),
     }
 
 

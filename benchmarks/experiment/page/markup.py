@@ -75,7 +75,9 @@ def _place(share: float) -> float:
 
 def table_html(table: Table) -> str:
     """Writes a table with its caption and notes."""
-    heads = "".join(f'<th scope="col"{_kind(column)}>{escape(column.title)}</th>' for column in table.columns)
+    # A name like miniwiki/nq may be broken at its slash, lest seven of them run over the edge of a sheet of paper.
+    titles = (escape(column.title).replace("/", "/<wbr>") for column in table.columns)
+    heads = "".join(f'<th scope="col"{_kind(column)}>{title}</th>' for column, title in zip(table.columns, titles, strict=True))
     bodies = "".join(f"<tbody>{''.join(_row(table, row) for row in group)}</tbody>" for group in table.groups)
     return _scrolled(
         table.caption, f"<table><thead><tr>{heads}</tr></thead>{bodies}</table>", table.notes, name=f"table-{table.name}"

@@ -18,6 +18,8 @@ from sesa_env.validity import REJECT_REASONS
 
 Floats = NDArray[np.float64]
 _POINTS = 100  # of a curve of training, at most
+_SPARE = ("#CC6677", "#44AA99", "#999933", "#AA4499", "#88CCEE", "#DDCC77", "#6A7FDB", "#3E7D4F")
+"""Colours that no arm has everywhere, for those that only side studies have."""
 METRICS: Mapping[str, str] = {
     "valid_rate": "Challenger: valid share of what it proposed",
     "hops_posed": "Challenger: hops of valid questions",
@@ -52,20 +54,31 @@ def plots(results: Results) -> dict[str, Any]:
     """Collects the numbers of all plots.
 
     Returns:
-        JSON: `colours` by arm; `curves` by study, `training` by study and metric, each a list of series {name, x, mean, low,
-        high}; `metrics`, their labels; `flips` by arm, each row [name, turned right, turned wrong, asked]; `regime`, null where
-        there is no map.
+        JSON: `titles`, [name, title] of each study in the design's order; `colours` by study and arm; `curves` by study,
+        `training` by study and metric, each a list of series {name, x, mean, low, high}; `metrics`, their labels; `flips` by
+        arm, each row [name, turned right, turned wrong, asked]; `regime`, null where there is no map.
     """
     studies = results.experiment.studies
     return {
-        "colours": COLOURS,
-        "titles": {study.name: study.title for study in studies},
+        "colours": {study.name: colours(study.arms) for study in studies},
+        "titles": [[study.name, study.title] for study in studies],
         "curves": {study.name: list(_curves(results, study)) for study in studies},
         "training": {study.name: _training(results, study) for study in studies},
         "metrics": METRICS,
         "flips": _flips(results, results.experiment.study(MAIN)),
         "regime": _regime(results),
     }
+
+
+def colours(arms: Sequence[str]) -> dict[str, str]:
+    """Gives each arm of a study a colour of its own: the one that it has everywhere, if it has one.
+
+    Raises:
+        ValueError: there are more arms without such a colour than there are spare ones.
+    """
+    others = [arm for arm in arms if arm not in COLOURS]
+    spare = dict(zip(others, _SPARE[: len(others)], strict=True))
+    return {arm: COLOURS.get(arm) or spare[arm] for arm in arms}
 
 
 def _curves(results: Results, study: Study) -> Iterator[dict[str, Any]]:
@@ -142,8 +155,9 @@ def _regime(results: Results) -> dict[str, Any] | None:
 def _predicted(cell: Cell, model: Model) -> dict[str, float]:
     """What the fitted model says of SESA over shaping alone or SSP, Off and On, in points."""
     predicted = predict(cell.tail, cell.updates, cell.start, model)
-    return {mode: round(100 * predicted.gain((arm, mode)), 2) for arm, mode in AFTER}
+    return {mode: round(100 * predicted.gain((arm, mode)), 6) for arm, mode in AFTER}
 
 
 def _points(estimate: Estimate) -> list[float]:
-    return [round(100 * value, 2) for value in (estimate.value, estimate.low, estimate.high)]
+    # More digits than are shown: rounded twice, a number can end beside the one in the table.
+    return [round(100 * value, 6) for value in (estimate.value, estimate.low, estimate.high)]

@@ -85,7 +85,7 @@ def write(made: Experiment, root: Path) -> Path:
                 write_json(folder / BOOTSTRAP, {"rollouts": 6, "solver_tokens_read": 100})
                 key = cell.study, cell.seed  # the arms of a world share its bank, which takes a while to make
                 if key not in written:
-                    written[key] = folder / BANK_FILE, _bank(folder / BANK_FILE, cell)
+                    written[key] = folder / BANK_FILE, make_bank(folder / BANK_FILE, cell)
                 else:
                     shutil.copyfile(written[key][0], folder / BANK_FILE)
                 banks[cell.id] = written[key][1]
@@ -141,11 +141,11 @@ def _draft(question: Question) -> CardDraft:
     )
 
 
-def _bank(path: Path, cell: Cell) -> list[str]:
+def make_bank(path: Path, cell: Cell, **limits: int) -> list[str]:
     """A bank in which cards were born of failures, shown, and evicted; returns the ids of those that live."""
     world = world_of(cell)
     asked = take_questions(world, "nq", 6, cell.seed)
-    config = MemoryConfig(consolidate_every=1, consolidate_min=1, evict_after=1)
+    config = MemoryConfig(consolidate_every=1, consolidate_min=1, evict_after=1, **limits)
     with SkillBank.open(path, config) as bank:
         prime(bank)
         for step, question in enumerate(asked):

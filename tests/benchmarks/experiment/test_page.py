@@ -9,9 +9,11 @@ import pytest
 pytest.importorskip("torch", reason="needs the llm extra")
 
 from benchmarks.experiment.claims import Claim, judge
+from benchmarks.experiment.design import EXPERIMENTS, MAIN
 from benchmarks.experiment.page import PAGE, assemble, write_page
 from benchmarks.experiment.page.assemble import collected, filled, page
 from benchmarks.experiment.page.packing import Pool, packed, unpacked
+from benchmarks.experiment.page.plots import colours
 from benchmarks.experiment.page.replay import CUT_OFF, Replayer
 from benchmarks.experiment.results import Results
 from benchmarks.experiment.training import stage_directory
@@ -51,7 +53,7 @@ def judged(*bounds):
 class Tags(HTMLParser):
     """Collects what a browser would load or run, and complains of tags that do not close."""
 
-    VOID = frozenset({"meta", "input", "br", "line", "circle", "link", "img"})
+    VOID = frozenset({"meta", "input", "br", "line", "circle", "link", "img", "wbr"})
 
     def __init__(self):
         super().__init__()
@@ -91,6 +93,22 @@ def test_benchmarks_have_their_full_names_and_flips_are_by_kind_too(data):
     gained = sum(not right[n, ("sesa", "off")] and right[n, ("sesa", "on")] for n in range(len(questions)))
     assert sum(row[1] for row in flips["sesa"]["kind"]) == gained
     assert sum(row[3] for row in flips["sesa"]["kind"]) == len(questions)
+
+
+def test_studies_come_in_the_designs_order_the_main_one_first(data):
+    assert data["plots"]["titles"] == [[study.name, study.title] for study in MADE.studies]
+    assert all(made.studies[0].name == MAIN for made in EXPERIMENTS.values())
+
+
+def test_no_two_arms_of_a_study_have_one_colour(data):
+    for study in (study for made in EXPERIMENTS.values() for study in made.studies):
+        found = colours(study.arms)
+        assert list(found) == list(study.arms)
+        assert len(set(found.values())) == len(study.arms)
+        assert found.get("sesa", "#0072B2") == "#0072B2"
+    assert data["plots"]["colours"] == {study.name: colours(study.arms) for study in MADE.studies}
+    with pytest.raises(ValueError, match="shorter"):
+        colours([f"arm-{number}" for number in range(20)])
 
 
 def test_what_a_solver_wrote_never_becomes_markup(root, data):
@@ -211,6 +229,7 @@ def test_room_for_few_transcripts_is_shared_evenly_and_keeps_pairs_whole(root):
             question, side, *_ = answers["attempts"][number]
             chosen.setdefault(tuple(answers["questions"][question][:2]), []).append((question, side))
     assert answers["shown"] == SIDES * 7 * 2
+    assert answers["transcripts"] == sorted({question for pairs in chosen.values() for question, _ in pairs})
     assert len(chosen) == 14
     assert all(len({question for question, _ in pairs}) == 1 and len(pairs) == SIDES for pairs in chosen.values())
     assert len(answers["attempts"]) == 2 * SIDES * 7 * 2

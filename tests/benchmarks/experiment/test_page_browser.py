@@ -1,15 +1,18 @@
 """The page in headless Chromium: it opens, filters, leads from a card to its failure, and stays quick with 10,000 answers."""
 
 import shutil
+from dataclasses import replace
 
 import pytest
 
 pytest.importorskip("torch", reason="needs the llm extra")
 playwright = pytest.importorskip("playwright.sync_api", reason="needs Playwright: pip install playwright")
 
-from benchmarks.experiment.page import write_page
+from benchmarks.experiment.page import assemble, write_page
 from benchmarks.experiment.results import Results
 from benchmarks.experiment.tables import experiment_tables
+from benchmarks.experiment.training import stage_directory
+from benchmarks.trained import BANK_FILE
 from tests.benchmarks.experiment import synthetic
 from tests.benchmarks.experiment.test_page import judged
 
@@ -150,6 +153,68 @@ def test_a_card_is_followed_to_its_failure_and_to_a_transcript(open_page, small)
     page.keyboard.press("Escape")
     playwright.expect(dialog).to_be_hidden()
     assert page.evaluate("location.hash") == ""
+
+
+def test_a_card_tells_what_it_replaced(open_page, tmp_path):
+    """A small bank, in which a new card takes the place of an old one."""
+    made = replace(MADE, studies=MADE.studies[:1])
+    root = synthetic.write(made, tmp_path)
+    cell = next(cell for cell in made.cells() if cell.id == "main-sesa-s0")
+    path = stage_directory(root, cell.id, cell.stages[-1]) / BANK_FILE
+    path.unlink()
+    synthetic.make_bank(path, cell, cap=16)
+    page = open_page(write_page(Results(made, root), judged((0.1, 0.2)), []))
+    count_of(page, "cards")
+    choose(page, "cards", "Seed", "0")
+    choose(page, "cards", "Fate", "evicted")
+    gone = page.locator("#cards .list a > span:first-child").all_inner_texts()
+    assert gone
+    choose(page, "cards", "Fate", "alive and evicted")
+    choose(page, "cards", "Origin", "distilled")
+    for link in page.locator("#cards .list a").all():
+        link.click()
+        playwright.expect(page.locator("dialog #failure")).to_be_visible()
+        replaced = page.locator("dialog h4", has_text="Evicted as it came in")
+        if replaced.count():
+            break
+        page.keyboard.press("Escape")
+    link = page.locator("dialog h4:has-text('Evicted as it came in') + ul a").first
+    name = link.inner_text()
+    link.click()
+    playwright.expect(page.locator("dialog h2")).to_have_text(name)
+    playwright.expect(page.locator("dialog")).to_contain_text("evicted at step")
+
+
+def test_cards_are_there_though_the_main_study_has_no_bank_of_sesa(open_page, tmp_path):
+    """As where some trainings were made elsewhere: what is offered is what there is."""
+    root = synthetic.write(MADE, tmp_path)
+    for path in root.glob(f"training/main-sesa-s*/*/{BANK_FILE}"):
+        path.unlink()
+    page = open_page(write_page(Results(MADE, root), judged((0.1, 0.2)), []))
+    found, total = count_of(page, "cards")
+    assert 0 < found < total
+    arms = page.locator("#cards").get_by_label("Arm", exact=True)
+    assert arms.locator("option").all_inner_texts() == ["all arms", "base"]
+    choose(page, "cards", "Arm", "base")
+    choose(page, "cards", "Study", "tail-20")
+    assert arms.locator("option").all_inner_texts() == ["all arms", "base", "sesa"]
+    playwright.expect(arms).to_have_value("sesa")
+    assert count_of(page, "cards")[0] > 0
+
+
+def test_answers_with_a_transcript_come_first_and_the_others_say_so(open_page, small, tmp_path):
+    results = Results(MADE, small.parent)
+    few = tmp_path / "few.html"
+    few.write_text(assemble.page(results, [], [], most=SIDES * 14), encoding="utf-8")
+    page = open_page(few)
+    assert count_of(page, "transcripts")[0] == 42
+    told = f"{SIDES * 14} transcripts of {SIDES * 42} answers"
+    playwright.expect(page.locator("#transcripts .note").last).to_contain_text(told)
+    page.locator("#transcripts .more").click()
+    rows = page.locator("#transcripts .list a").all_inner_texts()
+    assert ["no transcript here" in row for row in rows[:40]] == [False] * 14 + [True] * 26
+    page.locator("#transcripts .list a").first.click()
+    playwright.expect(page.locator("dialog .pair .turn").first).to_be_visible()
 
 
 def test_the_transcripts_of_a_card_are_those_that_were_shown_it(open_page, small):

@@ -32,7 +32,9 @@ function answersIndex() {
       const before = data.attempts[off][2];
       return before === right ? (right ? "right" : "wrong") : right ? "gained" : "lost";
     }
-    return { ...data, byQuestion, byCard, sideNumber, find, flip };
+    const transcripts = new Set(data.transcripts);
+    const told = (attempt) => transcripts.has(data.attempts[attempt][0]);
+    return { ...data, byQuestion, byCard, sideNumber, find, flip, told };
   });
   return indexed;
 }
@@ -75,6 +77,7 @@ async function startAnswers(body, card = null) {
         data.benchmarks[benchmark],
         `seed ${seed}`,
         `answered ${quoted(prediction || "\u2013")}, wanted ${quoted(wanted[0])}`,
+        data.told(attempt) || !data.shown ? "" : "no transcript here",
       ),
       side: flip === "single" ? verdictText(right) : el("span", { class: `flip ${flip}` }, FLIPS[flip]),
     };
@@ -99,7 +102,7 @@ async function startAnswers(body, card = null) {
       )
         found.push(number);
     });
-    return found;
+    return found.sort((a, b) => data.told(b) - data.told(a) || a - b);
   }
   const draw = () => list.show(rows(), data.attempts.length);
   const set = (name) => (value) => {
@@ -128,7 +131,8 @@ async function startAnswers(body, card = null) {
             "p",
             { class: "note" },
             `${plural(data.shown, "transcript")} of ${plural(data.attempts.length, "answer")} are in this file: of each ` +
-              "benchmark and seed the same number of questions, the first ones. Every answer is in records/ beside it.",
+              "benchmark and seed the same number of questions, the first ones, which come first in the list. Every answer " +
+              "is in the experiment's directory, under evaluations/.",
           ),
         ]
       : []),
@@ -225,7 +229,7 @@ async function answerDetail(question, left, right) {
         : el("p", { class: "note" }, "No card was shown."),
       turns
         ? turnsView(store, turns, store.evidence[question], alone ? null : store.attempts[beside] || null)
-        : el("p", { class: "note" }, "This transcript is not in this file; the records beside it have its texts."),
+        : el("p", { class: "note" }, "This transcript is not in this file: it is in the experiment's directory, under evaluations/."),
       el(
         "p",
         {},

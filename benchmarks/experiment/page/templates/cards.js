@@ -21,9 +21,10 @@ async function startCards(body) {
     put(body, el("p", { class: "notice" }, "No training of this experiment has a bank here."));
     return;
   }
+  const studies = distinct(banks.map(([study]) => study));
   const state = {
-    study: banks[0][0],
-    arm: banks.some(([, arm]) => arm === "sesa") ? "sesa" : "",
+    study: studies[0],
+    arm: "",
     seed: "",
     origin: "",
     fate: "",
@@ -70,22 +71,27 @@ async function startCards(body) {
     state[name] = value;
     draw();
   };
+  // A study's own arms and seeds: a choice that no bank has would find nothing.
+  const whose = el("div", { class: "controls" });
+  function choose(study) {
+    const own = banks.filter((bank) => bank[0] === study),
+      arms = distinct(own.map(([, arm]) => arm));
+    Object.assign(state, { study, arm: arms.includes("sesa") ? "sesa" : "", seed: "" });
+    put(
+      whose,
+      choice("Arm", [all("all arms"), ...options(arms)], state.arm, set("arm")),
+      choice("Seed", [all("all seeds"), ...options(distinct(own.map(([, , seed]) => seed)))], "", set("seed")),
+    );
+    draw();
+  }
   put(
     body,
     el(
       "div",
       { class: "controls", role: "search", "aria-label": "Cards" },
       searchBox("Search cards", set("text")),
-      distinct(banks.map(([study]) => study)).length > 1
-        ? choice("Study", options(distinct(banks.map(([study]) => study))), state.study, set("study"))
-        : "",
-      choice("Arm", [all("all arms"), ...options(distinct(banks.map(([, arm]) => arm)))], state.arm, set("arm")),
-      choice(
-        "Seed",
-        [all("all seeds"), ...options(distinct(banks.map(([, , seed]) => seed)))],
-        state.seed,
-        set("seed"),
-      ),
+      studies.length > 1 ? choice("Study", options(studies), state.study, choose) : "",
+      whose,
       choice(
         "Origin",
         [all("all origins"), ...options(distinct(cards.map((card) => card.o).filter(Boolean)))],
@@ -102,7 +108,7 @@ async function startCards(body) {
     ),
     list.nodes,
   );
-  draw();
+  choose(state.study);
 }
 
 async function cardDetail(number) {
@@ -250,7 +256,7 @@ function trained(number, card, data) {
 
 async function evaluated(number, arm) {
   const data = await answersIndex(),
-    rows = data.byCard.get(number) || [];
+    rows = [...(data.byCard.get(number) || [])].sort((a, b) => data.told(b) - data.told(a) || a - b);
   if (!rows.length) return [];
   const on = rows.filter((attempt) => data.sides[data.attempts[attempt][1]][1] === "on"),
     flips = on.map((attempt) => data.flip(attempt));

@@ -5,17 +5,9 @@ const WIDTH = 480,
   RIGHT = 12,
   TOP = 10,
   BOTTOM = 36;
-const SPARE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#7B5EA7", "#A0522D", "#56B4E9", "#E69F00"];
 
-// An arm has one colour everywhere; black would vanish in the dark, so it is the text's colour.
-function colour(colours, name) {
-  const known = colours[name];
-  if (known === "#000000") return "var(--text)";
-  if (known) return known;
-  let sum = 0;
-  for (const letter of name) sum = (sum * 31 + letter.charCodeAt(0)) % 997;
-  return SPARE[sum % SPARE.length];
-}
+// Black would vanish in the dark, so it is the text's colour.
+const colour = (colours, name) => (colours[name] === "#000000" ? "var(--text)" : colours[name]);
 
 function ticks(low, high, count, least = 0) {
   const rough = Math.max((high - low) / count || 1, least),

@@ -6,10 +6,10 @@ async function startPlots(body) {
 }
 
 function drawPlots(body, data) {
-  const studies = Object.keys(data.titles).filter(
-    (name) => data.curves[name].length || Object.keys(data.training[name]).length,
+  const studies = data.titles.filter(
+    ([name]) => data.curves[name].length || Object.keys(data.training[name]).length,
   );
-  const state = { study: studies[0], metric: "", hidden: new Set() };
+  const state = { study: "", metric: "", hidden: new Set() };
   const controls = el("div", { class: "controls" }),
     legend = el("div", { class: "legend", role: "group", "aria-label": "Arms" });
   const curves = el("div", { class: "charts" }),
@@ -29,7 +29,7 @@ function drawPlots(body, data) {
         lineChart({
           title: `${title}, exact match, percent`,
           xLabel: "updates",
-          colours: data.colours,
+          colours: data.colours[state.study],
           series: visible(data.curves[state.study].filter((one) => one.mode === mode)),
           beside: visible(data.curves[state.study]),
         }),
@@ -43,7 +43,7 @@ function drawPlots(body, data) {
         lineChart({
           title: data.metrics[name],
           xLabel: "updates",
-          colours: data.colours,
+          colours: data.colours[state.study],
           series: visible(data.training[state.study][name]),
         }),
       ),
@@ -61,7 +61,7 @@ function drawPlots(body, data) {
               draw();
             },
           },
-          el("i", { style: `color:${colour(data.colours, name)}` }),
+          el("i", { style: `color:${colour(data.colours[state.study], name)}` }),
           name,
         ),
       ),
@@ -78,7 +78,7 @@ function drawPlots(body, data) {
       controls,
       choice(
         "Study",
-        studies.map((name) => [name, data.titles[name]]),
+        studies,
         study,
         choose,
       ),
@@ -94,7 +94,7 @@ function drawPlots(body, data) {
     );
     draw();
   }
-  if (studies.length) choose(studies[0]);
+  if (studies.length) choose(studies[0][0]);
   put(
     body,
     controls,
