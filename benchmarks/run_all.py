@@ -50,7 +50,11 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="run_all", description="The seven benchmarks, without the skill bank (Off) and with it (On)."
     )
-    parser.add_argument("--preset", default="quick", help=f"how much to run: {', '.join(PRESETS)} (default: quick)")
+    parser.add_argument(
+        "--preset",
+        default="quick",
+        help=f"how much to run: {', '.join(PRESETS)}, of the experiment three-worlds too (default: quick)",
+    )
     parser.add_argument("--suite", default="miniwiki", help=f"which benchmarks: {', '.join(SUITES)} (default: miniwiki)")
     parser.add_argument("--data", default="", metavar="DIR", help="directory of the real benchmarks, for --suite flashrag")
     parser.add_argument(

@@ -113,8 +113,14 @@ def _not_the_papers(experiment: Experiment, config: TrainingConfig) -> Iterator[
     """Says what of the paper's configuration the user has to name, and has not."""
     if config.world == "miniwiki":
         yield "  NOT THE PAPER'S: an invented world: --suite flashrag --data DIR names the real benchmarks"
-    elif config.world_options.get("targets") is None:
-        yield "  NOT THE PAPER'S: targets are page titles: --set world_options.targets=FILE names SSP's 50,000"
+    else:
+        if config.world_options.get("targets") is None:
+            yield "  NOT THE PAPER'S: targets are page titles: --set world_options.targets=FILE names SSP's 50,000"
+        if config.world_options.get("index") is None:
+            yield (
+                "  NOT THE PAPER'S: the benchmarks' own passages are searched: --set world_options.index=DIR names an index of "
+                "all of Wikipedia"
+            )
     if not names_model(config.skills.teacher):
         yield (
             f"  NOT THE PAPER'S: the teacher {config.skills.teacher} is no language model (the paper's is DeepSeek-v4-pro): "

@@ -47,18 +47,20 @@ def test_memory_is_compared_with_what_is_there(monkeypatch):
 
 MODEL = "openai:somebody@http://localhost:1/v1"
 TARGETS = {"world_options": {"targets": "FILE"}}
+INDEX = {"world_options": {"index": "FOLDER"}}
+OWN = "the benchmarks' own passages are searched"
 
 
 @pytest.mark.parametrize(
     ("settings", "judge", "missing"),
     [
-        ([], "", ["targets", "the teacher hindsight", "nobody judges in training", "nobody judges evaluations"]),
+        ([], "", ["targets", OWN, "the teacher hindsight", "nobody judges in training", "nobody judges evaluations"]),
         (
             [TARGETS, {"judge": MODEL}],
             "",
-            ["the teacher hindsight", "nobody judges evaluations"],
+            [OWN, "the teacher hindsight", "nobody judges evaluations"],
         ),
-        ([TARGETS, {"judge": MODEL}, {"skills": {"teacher": MODEL}}], MODEL, []),
+        ([TARGETS, {"judge": MODEL}, {"skills": {"teacher": MODEL}}, INDEX], MODEL, []),
     ],
 )
 def test_what_is_not_the_papers_is_told(settings, judge, missing):
