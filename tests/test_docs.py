@@ -1,5 +1,6 @@
 """The documentation tells of the tree as it is: its examples run, and the files, extras and commands that it names exist."""
 
+import json
 import re
 import subprocess
 import sys
@@ -76,3 +77,34 @@ def test_the_extras_table_is_complete():
     extras = set(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"])
     rows = re.findall(r"^\| (`[^|]+) \|", (ROOT / "docs" / "index.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert {name for row in rows for name in re.findall(r"`([\w-]+)`", row)} == extras
+
+
+SMALL = ROOT / "docs/results/small"
+COUNTS = {0: "none", 7: "seven", 13: "thirteen"}
+
+
+def test_the_readmes_results_are_the_committed_ones():
+    """Each row of its table of self-play: the scores that it goes from and to, the difference and its corrected interval."""
+    section = (ROOT / "README.md").read_text(encoding="utf-8").partition("**Self-play, six worlds.**")[2].split("\n\n")[1]
+    rows = re.findall(r"^\| ([^|]*?) ([\d.]+) \| ([^|]*?) ([\d.]+) \| (\S+) \[(\S+), (\S+)\] \|", section, re.MULTILINE)
+    assert len(rows) == len(section.splitlines()) - 2
+    groups = json.loads((SMALL / "tables/main.json").read_text(encoding="utf-8"))["groups"]
+    scores = {(row["arm"], row["mode"]): f"{100 * row['macro']:.1f}" for group in groups for row in group}
+    claims = json.loads((SMALL / "claims.json").read_text(encoding="utf-8"))
+    committed = {
+        (
+            *(scores.get(tuple(claim[side])) for side in ("before", "after")),
+            *(f"{100 * claim[name]:+.1f}".replace("-", "\u2212") for name in ("estimate", "low", "high")),
+        )
+        for claim in claims
+        if claim["measure"] == "em"
+    }
+    for _, before, _, after, *numbers in rows:
+        assert (before, after, *numbers) in committed
+
+
+def test_the_results_page_counts_the_verdicts():
+    verdicts = [claim["verdict"] for claim in json.loads((SMALL / "claims.json").read_text(encoding="utf-8"))]
+    hold, opened, turned = (COUNTS[verdicts.count(one)] for one in ("holds", "not established", "reversed"))
+    page = " ".join((ROOT / "docs/results/index.md").read_text(encoding="utf-8").split())
+    assert f"{hold} hold, {opened} are not established, {turned} is reversed" in page
