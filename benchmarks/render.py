@@ -129,7 +129,7 @@ def to_latex(table: Table) -> str:
     body = "\n\\midrule\n".join("\n".join(lines) for lines in groups)
     caption, notes = _latex(table.caption), _latex(" ".join([f"{table.caption}.", *table.notes]))
     return (
-        "% Needs \\usepackage{booktabs,graphicx}.\n\\begin{table}\n\\centering\n\\small\n"
+        "% Needs \\usepackage{booktabs,graphicx}.\n\\begin{table}\n\\centering\n\\small\n\\setlength{\\belowcaptionskip}{6pt}\n"
         f"\\caption[{caption}]{{{notes}}}\n\\label{{tab:{table.name}}}\n"
         "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n"
         f"\\begin{{tabular}}{{{align}}}\n\\toprule\n{' & '.join(heads)} \\\\\n\\midrule\n{body}\n\\bottomrule\n"
